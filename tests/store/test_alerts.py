@@ -13,7 +13,8 @@ from onthedot.model.incident import IncidentView, Trouble, job_subject
 from onthedot.model.job import JobSpec
 from onthedot.model.policy import Retry
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.store import IncidentFilter, Store
+from onthedot.model.work import Work
+from onthedot.store import IncidentFilter, StartedWork, Store
 from onthedot.store.alerts.incidents import ClosedIncident, close_incidents, close_trouble, open_incidents
 from tests.store.conftest import START, Times
 from tests.store.hands import FAILED, OK, Hands, at, every, node_info, spec
@@ -285,6 +286,36 @@ async def test_no_node_can_run_it(hands: Hands, times: Times, store: Store):
     await store.register(node_info("n2"))
     assert await store.watch_alerts()
     assert [each.state for each in await incidents(store)] == ["closed"]
+
+
+async def test_nobody_reaches_its_work(hands: Hands, times: Times, store: Store):
+    install(store, "unroutable", "recovered")
+    place = "webhook@here"
+    await store.register(node_info("n1", offers=["webhook", place]))
+    (job,) = await hands.create(spec(at(START + MINUTE)))
+    await times.advance(MINUTE)
+    run = await hands.one()
+    work = Work(target={"type": "webhook"}, try_number=1, place="here")
+    started = StartedWork(run_id=run.id, token=run.token, work=work, capability=place, within_ms=None)
+    await store.begin_work("n1", [started])
+    await store.detach("n1", [(run.id, run.token, None)])
+    assert not await store.watch_alerts(), "a node reaches it"
+    await store.register(node_info("n2"))
+    for node, following in (("n1", "n3"), ("n3", "n4")):
+        await store.declare_lost(node, 0)
+        assert not await store.watch_alerts()
+        await times.advance(MINUTE - 1)
+        assert not await store.watch_alerts(), "it may be started anew"
+        await times.advance(1)
+        assert await store.watch_alerts()
+        assert not await store.watch_alerts(), "it is told once"
+        found = (await incidents(store))[0]
+        assert (found.state, found.condition, found.job_id, found.cause) == ("open", "unroutable", job.id, place)
+        assert (found.run_id, found.reason) == (run.id, f"its work goes on at {place}, which no live node reaches")
+        await store.register(node_info(following, offers=["webhook", place]))
+        assert await store.watch_alerts()
+        assert {each.state for each in await incidents(store)} == {"closed"}
+        await times.advance(1)
 
 
 async def test_a_lost_node_is_told_once_and_comes_back(hands: Hands, times: Times, store: Store):

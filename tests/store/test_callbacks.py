@@ -85,6 +85,7 @@ class TestAcceptance:
         view = await hands.store.get_run(1, run.id)
         assert (view.status, view.waiting, view.node, view.tries) == ("EXECUTING", "callback", None, 0)
         assert view.started_at is not None
+        assert (view.waiting_since, view.waiting_for) == (view.started_at, None)
         await hands.check()
 
     async def test_asked_again_because_the_answer_was_lost_nothing_changes(self, hands: Hands, times: Times):

@@ -73,7 +73,7 @@ async def test_a_report_in_time_ends_the_run(hands: Hands, times: Times):
     run = await opened(hands, times)
     assert await open_until(hands, run) == run.slot + GRACE
     (view,) = await hands.runs(status="EXECUTING")
-    assert view.waiting == "check-in"
+    assert (view.waiting, view.waiting_since is None) == ("check-in", False)
     await times.advance(MINUTE)
     done = await told(hands, job_id, CheckIn(signal="success", body="12 files\n"))
     assert [item.id for item in done.ended] == [run.id]

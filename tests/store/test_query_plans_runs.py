@@ -247,6 +247,7 @@ WHERE job_id > 1000 AND job_id <= 1900 AND state = 'pending' AND lane IS NULL
 def open_runs() -> Iterator[tuple[str, list[Any], str]]:
     yield "adopt_runs", ["n9", ["c@1", "c@2", "c@none"], 1, LIMIT], "runs_adoptable"
     yield "overdue_runs", [LIMIT], "runs_overdue"
+    yield "unreached_runs", ["c@1", LIMIT], "runs_adoptable"
     yield "list_running", [1, 0, LAST, LAST, ANY_ID, "EXECUTING", LIMIT, LATER], "runs_open"
     yield "begin_work", ["n1", Rows([begun(run) for run in RUNS])], "runs"
     yield "open_runs", [Rows([OpenRun(id=run, token=1, node="n1", left_ms=5) for run in RUNS])], "runs"

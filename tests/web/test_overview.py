@@ -148,7 +148,8 @@ def test_concerns_are_in_words_and_the_worst_is_first():
         id="a", name="a", host="a", pid=1, version="1", roles=["executor"], offers=[], started_at="", beat_at="",
         state="lost", leader=False, held=0, running=0, capacity=1, lateness_ms=None,
     )  # fmt: skip
-    backlog = BacklogCount(due=12, running=0, oldest_ms=90_000, unoffered={})
+    away = {"container@a": 1, "container@b": 2}
+    backlog = BacklogCount(due=12, running=0, oldest_ms=90_000, unoffered={}, unreached=away)
     found = concerns_of(
         nodes=[lost], failing=BoundedCount(100, more=True), late=BoundedCount(2), backlog=backlog, destinations=[]
     )
@@ -156,6 +157,7 @@ def test_concerns_are_in_words_and_the_worst_is_first():
         ("bad", "no node is running jobs"),
         ("bad", "1 node was lost"),
         ("bad", "more than 100 jobs are failing"),
+        ("bad", "3 runs go on where no node reaches them"),
         ("warn", "2 jobs are late"),
         ("warn", "12 due runs wait, up to 1.5 min"),
     ]

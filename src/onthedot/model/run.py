@@ -181,12 +181,18 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     slots: int | None = None
     params: dict[str, Any] | None = None  # its own; those of its job are under them
     waiting: str | None = None
-    """destination: it is due and waits for that, and no attempt is made meanwhile. group: as many runs of its
-    concurrency group are running as may. slot: its job or its tenant has its share of a node's workers. label: it is
-    due, and no live node has the labels that its job requires. callback: its call was accepted, and the receiver will
-    tell how it ended. check-in: its job runs elsewhere and has not reported yet."""
-    waiting_since: str | None = None  # for its destination, group, slot or label
-    waiting_for: str | None = None  # "https://example.com", "db"; the labels that are missing: "eu, gpu"
+    """destination: it is due and waits for that, and no attempt is made meanwhile. broker: the same, of a message
+    broker. group: as many runs of its concurrency group are running as may. slot: its job or its tenant has its share
+    of a node's workers. label: it is due, and no live node has the labels that its job requires. capability: it is due,
+    and no live node offers what its target needs. place: its work goes on where no live node reaches it. callback: its
+    call was accepted, and the receiver will tell how it ended. check-in: its job runs elsewhere and has not reported
+    yet."""
+    waiting_since: str | None = None
+    """Of label and capability: when it was due; of callback and check-in: when it was started. Null for place: since
+    when nobody reaches it is not recorded."""
+    waiting_for: str | None = None
+    """Which one: "https://example.com", "orders", "db"; the labels that are missing: "eu, gpu"; "function:reports";
+    "container@…". Null for callback and check-in."""
     progress: dict[str, Any] | None = None  # what its receiver last said of it: percent, message, at
     result: Any | msgspec.UnsetType = msgspec.UNSET  # what it gave back, if anything; lists leave it out
     trigger: RunTrigger = RunTrigger(kind="schedule")

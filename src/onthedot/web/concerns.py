@@ -103,3 +103,7 @@ def _of_backlog(backlog: BacklogCount) -> Iterable[Concern]:
         waits = "waits" if backlog.due == 1 else "wait"
         since = how_long(backlog.oldest_ms)
         yield Concern("warn", f"{count_words(backlog.due, 'due run')} {waits}, up to {since}", "/runs?status=PENDING")
+    away = sum(backlog.unreached.values())
+    if away:
+        words = "goes on where no node reaches it" if away == 1 else "go on where no node reaches them"
+        yield Concern("bad", f"{count_words(away, 'run')} {words}", "/runs?status=EXECUTING")

@@ -48,7 +48,10 @@ _WAITING = {
     "group": "waits for its turn: as many runs of the group {} are running as may",
     "slot": "waits for a free worker: its job or tenant has its share",
     "label": "waits: no live node has the label {}",
+    "capability": "waits: no live node offers {}",
+    "place": "goes on at {}, which no live node reaches",
     "callback": "was accepted, and waits for the receiver to tell how it ended",
+    "check-in": "waits for its job to report",
 }
 _PARKED = {
     "paused": "waits until its job is resumed",
@@ -190,9 +193,14 @@ def _http_step(code: int) -> str:
 def _waiting_step(run: RunView) -> str:
     return {
         "label": "Start a node with that label, or change what the job requires.",
+        "capability": "Start a node that offers it, or change the target of the job. onthedot doctor says how a node "
+        "comes to offer it.",
+        "place": "Start a node that reaches it. If none does, the attempt ends when its timeout is over; what it "
+        "started may still be running then.",
         "destination": "It starts by itself when the destination answers again.",
         "broker": "It starts by itself when the broker answers again.",
         "callback": "If the receiver does not call back within completion_timeout, the attempt fails.",
+        "check-in": "If the job does not report within its grace time, the run has failed.",
     }.get(run.waiting or "", "It starts by itself.")
 
 
@@ -238,7 +246,7 @@ def _present(run: RunView, nodes: Mapping[str, str]) -> list[StoryEvent]:
     node = node_name(run.node, nodes)
     waiting = waiting_words(run)
     if run.status == "EXECUTING":
-        title = f"Attempt {run.attempt} {'runs' if waiting is None else 'was accepted'}"
+        title = f"Attempt {run.attempt} {'was accepted' if run.waiting == 'callback' else 'runs'}"
         return [StoryEvent(title=title, at=run.started_at, node=node, text=waiting or "", tone="now")]
     if waiting is not None:
         return [StoryEvent(title="Waits", at=run.waiting_since, text=f"It {waiting}", tone="now")]

@@ -1,5 +1,5 @@
-"""What only somebody who looks can find: runs that have not started, runs that do not end, runs that nobody can take,
-nodes that are lost; and incidents that are over, or are to be told again.
+"""What only somebody who looks can find: runs that have not started, runs that do not end, runs that nobody can take or
+reach, nodes that are lost; and incidents that are over, or are to be told again.
 
 One node looks for all. If two believe to, the unique index of incidents decides.
 """
@@ -34,6 +34,8 @@ INCIDENTS_AT_ONCE = 1000
 LOST_SINCE = HOUR
 USUAL_FOR = 5 * MINUTE  # how long the p95 of a job is remembered
 LEAST_LONG = 5000  # ms: nobody is too long before
+UNREACHED_FOR = MINUTE
+"""For so long nobody reaches a place before it is told: a node that is started anew finds its work again sooner."""
 INSTALLATION = 1  # the tenant that sees what concerns no job: the default one
 
 _ways = msgspec.json.Decoder(list[AlertWay]).decode
@@ -49,7 +51,8 @@ class AlertWatch(Topic):
         super().__init__(driver)
         self._alert_specs = SpecCache()
         self._watched_after = 0
-        self._unoffered_seen: set[str] | None = None  # what due runs require and nobody offers; None: nobody asks
+        self._nobody_seen: set[str] | None = None  # what runs require and nobody offers or reaches; None: nobody asks
+        self._unreached_since: dict[str, int] = {}  # by place: when it was first seen that nobody reaches it
         self._closed_after = 0
         self._usual_limits: dict[int, tuple[int, int | None]] = {}  # by job: when it was computed, and its limit
 
@@ -143,11 +146,11 @@ class AlertWatch(Topic):
         self, tx: Transaction, rules: dict[int, Sequence[AlertRule]], now: int
     ) -> list[Trouble]:
         if not any("unroutable" in rule.on for each in (*rules.values(), tx.alerting.rules) for rule in each):
-            self._unoffered_seen = None
+            self._nobody_seen, self._unreached_since = None, {}
             return []
         backlog = await count_backlog(tx)
-        self._unoffered_seen = set(backlog.unoffered)
-        found = []
+        self._nobody_seen = {*backlog.unoffered, *backlog.unreached}
+        found = await self._unreached_troubles(tx, backlog.unreached, now)
         for requires in sorted(backlog.unoffered):
             needed = read_requires(requires.removesuffix("@"))
             lacks = ", ".join(backlog.lacking.get(requires, ()))
@@ -161,6 +164,24 @@ class AlertWatch(Topic):
                     asked = [rule for rule in asked if "unroutable" in rule.on]
                     if job is not None and asked:
                         found.append(_trouble(job, "unroutable", words, requires, row["due_at"], row["id"], asked))
+        return found
+
+    async def _unreached_troubles(self, tx: Transaction, places: Iterable[str], now: int) -> list[Trouble]:
+        """Since when is not recorded: the node that looks remembers it."""
+        self._unreached_since = {place: self._unreached_since.get(place, now) for place in sorted(places)}
+        found = []
+        for place, since in self._unreached_since.items():
+            if now - since < UNREACHED_FOR:
+                continue
+            words = f"its work goes on at {place}, which no live node reaches"
+            rows = await tx.rows("unreached_runs", place, RUNS_AT_ONCE)
+            jobs = await self._jobs_of_runs(tx, rows)
+            for row in rows:
+                job = jobs.get(row["job_id"])
+                asked = [] if job is None else rules_of(job.spec, tx.alerting)
+                asked = [rule for rule in asked if "unroutable" in rule.on]
+                if job is not None and asked and job.state == "active":
+                    found.append(_trouble(job, "unroutable", words, place, since, row["id"], asked))
         return found
 
     async def _jobs_of_runs(self, tx: Transaction, rows: Iterable[Row]) -> dict[int, JobRecord]:
@@ -207,8 +228,8 @@ class AlertWatch(Topic):
         if condition == "node_lost":
             back = alive.get(row["subject"])  # another one of that name may have been there all the time
             return ClosedIncident(id=row["id"], at=now) if back is not None and back >= row["last_at"] else None
-        unoffered = self._unoffered_seen
-        if condition == "unroutable" and unoffered is not None and row["cause"] not in unoffered:
+        nobody = self._nobody_seen
+        if condition == "unroutable" and nobody is not None and row["cause"] not in nobody:
             return ClosedIncident(id=row["id"], at=now)
         if row["job_id"] is None:
             return None

@@ -14,7 +14,7 @@ from onthedot.store.driver import Row, Transaction
 from onthedot.store.runs.listed import ListedRun, listed_run
 from onthedot.store.runs.requirements import live_offers
 from onthedot.store.runs.run_filter import RunFilter, has_narrow_filters, passes
-from onthedot.store.runs.views import asks_for_labels, history_view, live_view
+from onthedot.store.runs.views import asks_for_nodes, history_view, live_view
 
 __all__ = ["LAST", "LAST_ID", "SCANNED_RUNS", "RunPage", "live_views"]
 
@@ -30,8 +30,8 @@ _Found = dict[str, ListedRun]
 
 
 async def live_views(tx: Transaction, rows: Sequence[Row], now: int, *, full: bool = False) -> list[RunView]:
-    """Which labels are missing is found by a look at the nodes, and only for runs that ask for some."""
-    nodes = await live_offers(tx) if any(asks_for_labels(row, now) for row in rows) else []
+    """Whether there is a node for them is found by one look at the nodes, and only if one of them may wait for that."""
+    nodes = await live_offers(tx) if any(asks_for_nodes(row, now) for row in rows) else []
     return [live_view(row, now, full=full, nodes=nodes) for row in rows]
 
 
@@ -86,7 +86,7 @@ class RunPage:
             rows = await self._tx.rows("list_running", *args)
         else:
             rows = await self._tx.rows("list_running_of_job", *args, self._wanted.job_id)
-        self._keep_live(rows, [live_view(row, now) for row in rows], now)
+        self._keep_live(rows, await live_views(self._tx, rows, now), now)
 
     @property
     def _live_limit(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,11 +15,15 @@ from onthedot.model.result import read_result
 from onthedot.model.run import Attempt, AttemptView, RecentRun, RunStatus, RunView, trigger_of
 from onthedot.model.targets.registry import find_spec
 from onthedot.store.driver import Row
-from onthedot.store.runs.row import CALLBACK, decode_attempts
+from onthedot.store.runs.row import CALLBACK, OPEN, decode_attempts
 
-__all__ = ["asks_for_labels", "decode_params", "history_view", "live_status", "live_view", "recent_run"]
+__all__ = ["asks_for_nodes", "decode_params", "history_view", "live_status", "live_view", "recent_run"]
 
 CHECK_IN = "check-in"
+BROKERS = "queue"
+"""The type of target whose destinations are message brokers."""
+TAKEN_WITHIN = 1000
+"""ms in which a run that is due is usually taken: what asks for no labels is not looked for among the nodes before."""
 REASON = 200
 """Characters of the reason that a list shows."""
 
@@ -31,9 +35,24 @@ def live_status(row: Row, now: int) -> RunStatus:
     return "PENDING"
 
 
-def asks_for_labels(row: Row, now: int) -> bool:
-    """Whether it could be taken now, if it were only for a node that has its labels."""
-    return "+" in row["requires"] and row["state"] == "pending" and not row["parked"] and _since(row) <= now
+class _Wait(NamedTuple):
+    """What a run waits for, which one of these, and since when: in ms; None: not known."""
+
+    what: str | None = None
+    which: str | None = None
+    since: int | None = None
+
+
+_NOTHING = _Wait()
+
+
+def asks_for_nodes(row: Row, now: int) -> bool:
+    """Whether it may wait for a node: one that can take it, or one that reaches the work that goes on without any."""
+    if row["open"] == OPEN:
+        return True
+    if row["state"] != "pending" or row["parked"]:
+        return False
+    return _since(row) <= (now if "+" in row["requires"] else now - TAKEN_WITHIN)
 
 
 def _since(row: Row) -> int:
@@ -42,12 +61,11 @@ def _since(row: Row) -> int:
 
 
 def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOffer] = ()) -> RunView:
-    """`nodes`: those that live, where the run asks for labels."""
+    """`nodes`: those that live, where the run asks for them."""
     attempts = decode_attempts(row["attempts"])
     last = attempts[-1] if attempts else None
     running = row["state"] == "running"
-    missing = missing_labels(read_requires(row["requires"]), nodes) if asks_for_labels(row, now) else None
-    waiting, waiting_for = ("label", ", ".join(missing)) if missing else _waiting(row)
+    waiting = _wait_of(row, now, nodes)
     return RunView(
         id=row["id"],
         job_id=row["job_id"],
@@ -70,9 +88,9 @@ def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOff
         attempts=[_attempt_view(attempt) for attempt in attempts],
         params=decode_params(row["params"]),
         trigger=trigger_of(row["kind"], row["parent"]),
-        waiting=_open_for(row) if row["open"] == CALLBACK else waiting,
-        waiting_since=None if waiting is None else _instant(_since(row) if missing else row["waiting_since"]),
-        waiting_for=waiting_for,
+        waiting=waiting.what,
+        waiting_since=_instant(waiting.since),
+        waiting_for=waiting.which,
         progress=None if row["progress"] is None else msgspec.json.decode(row["progress"]),
         result=None if full else msgspec.UNSET,
         next_attempt_at=_instant(row["ready_at"]) if attempts and not running and row["ready_at"] > now else None,
@@ -87,17 +105,41 @@ def _open_for(row: Row) -> str | None:
     return CHECK_IN if row["progress"] is None else None
 
 
-def _waiting(row: Row) -> tuple[str | None, str | None]:
-    """What a due run waits for in the store, and which one; None: nothing."""
-    if row["state"] == "running" or not row["waiting"]:
-        return None, None
-    if row["waiting"] == "group":
+def _wait_of(row: Row, now: int, nodes: Sequence[NodeOffer]) -> _Wait:
+    if row["open"] == CALLBACK:
+        return _Wait(what, since=row["begun_at"]) if (what := _open_for(row)) else _NOTHING
+    if row["state"] == "pending":
+        return _for_a_node(row, now, nodes) or _in_the_store(row)
+    if row["open"] != OPEN or any(row["requires"] in node.capabilities for node in nodes):
+        return _NOTHING
+    return _Wait("place", row["requires"])
+
+
+def _for_a_node(row: Row, now: int, nodes: Sequence[NodeOffer]) -> _Wait | None:
+    """None: a live node can take it, or it is not looked for."""
+    needed = read_requires(row["requires"])
+    missing = missing_labels(needed, nodes) if asks_for_nodes(row, now) else None
+    if missing is None:
+        return None
+    if missing:
+        return _Wait("label", ", ".join(missing), _since(row))
+    return _Wait("capability", needed.capability, _since(row))
+
+
+def _in_the_store(row: Row) -> _Wait:
+    """What a due run waits for by what its row says."""
+    what = row["waiting"]
+    if what == "group":
         if row["parked"] not in (None, "group") or row["group_key"] is None:
-            return None, None
+            return _NOTHING
         _, name, _ = read_group(row["group_key"])
-        return "group", MAX_RUNNING if name is None else name
-    place = None if row["parked"] else read_waiting(row["requires"])
-    return (None, None) if place is None else (row["waiting"], place.destination)
+        return _Wait(what, MAX_RUNNING if name is None else name, row["waiting_since"])
+    place = read_waiting(row["requires"]) if what and not row["parked"] else None
+    if place is None:
+        return _NOTHING
+    if what == "destination" and type_of(row["requires"]) == BROKERS:
+        what = "broker"
+    return _Wait(what, place.destination, row["waiting_since"])
 
 
 def history_view(row: Row, *, full: bool = False) -> RunView:

@@ -83,8 +83,8 @@ async def _job(service: Service, tenant: int, job_id: int) -> JobView | None:
 
 
 async def _place(service: Service, tenant: int, run: RunView) -> DestinationView | None:
-    """The destination that the run waits for."""
-    if run.waiting != "destination":
+    """The destination that the run waits for: a broker is one, too."""
+    if run.waiting not in ("destination", "broker"):
         return None
     found = await service.list_destinations(tenant)
     return next((each for each in found if each.destination == run.waiting_for), None)

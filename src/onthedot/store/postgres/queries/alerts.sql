@@ -179,6 +179,12 @@ SELECT c.job_id, min(c.id) AS id, min(c.due_at) AS due_at FROM (
     WHERE {where} AND c.requires = $1 AND c.ready_at <= {now} AND c.due_at <= {now} LIMIT $2
 ) c GROUP BY c.job_id;
 
+-- name: unreached_runs
+-- Of those whose work goes on at that place, and no node has them.
+SELECT c.job_id, min(c.id) AS id FROM (
+    SELECT c.job_id, c.id FROM runs c WHERE c.open = 'adopt' AND c.requires = $1 LIMIT $2
+) c GROUP BY c.job_id;
+
 -- name: open_incidents_after
 SELECT i.id, i.tenant, i.subject, i.condition, i.job_id, i.title, i.reason, i.cause, i.occurrence, i.limit_ms, i.ways,
     i.last_at, i.alerted_at, j.state AS job_state, j.one_off, s.last_status, s.last_finished_at, s.last_lateness_ms,
