@@ -1,7 +1,7 @@
 """Write a software bill of materials: what an installation consists of, in CycloneDX 1.6.
 
-`make dist` puts it beside the wheel. It lists what requirements/run.txt pins, with the hashes that are checked when it
-is installed; extras are not part of it.
+`make dist` puts two of them beside the wheel: of the node alone (requirements/run.txt), and of one with all extras
+(requirements/extras.txt). They list what is pinned there, with the hashes that are checked when it is installed.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+BILLS = {"run.txt": "", "extras.txt": "-extras"}
+"""What an installation consists of, and what the name of its bill ends in."""
 PIN = re.compile(
     r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==(\S+)((?:[^\n]*\\\n\s+--hash=sha256:[0-9a-f]{64})+)", re.MULTILINE
 )
@@ -61,11 +63,12 @@ def document(version: str, pinned: str) -> dict[str, Any]:
 def main(folder: str) -> int:
     source = (ROOT / "src" / "onthedot" / "version.py").read_text()
     (version,) = re.findall(r'^__version__ = "([^"]+)"', source, re.MULTILINE)
-    bill = document(version, (ROOT / "requirements" / "run.txt").read_text())
-    written = Path(folder) / f"onthedot-{version}.cdx.json"
-    written.parent.mkdir(parents=True, exist_ok=True)
-    written.write_text(json.dumps(bill, indent=2) + "\n")
-    print(f"{written}: {len(bill['components'])} components")
+    for pinned, suffix in BILLS.items():
+        bill = document(version, (ROOT / "requirements" / pinned).read_text())
+        written = Path(folder) / f"onthedot-{version}{suffix}.cdx.json"
+        written.parent.mkdir(parents=True, exist_ok=True)
+        written.write_text(json.dumps(bill, indent=2) + "\n")
+        print(f"{written}: {len(bill['components'])} components")
     return 0
 
 

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 SBOM = runpy.run_path(str(ROOT / "scripts" / "sbom.py"))
 
 
-def test_every_pinned_package_is_listed_with_its_hashes():
-    pinned = (ROOT / "requirements" / "run.txt").read_text()
+@pytest.mark.parametrize("lock", ["run.txt", "extras.txt"])
+def test_every_pinned_package_is_listed_with_its_hashes(lock):
+    pinned = (ROOT / "requirements" / lock).read_text()
     bill = SBOM["document"]("1.2.3", pinned)
     assert [each["name"] for each in bill["components"]] == re.findall(r"^([\w.-]+)(?:\[.*\])?==", pinned, re.MULTILINE)
     assert sum(len(each["hashes"]) for each in bill["components"]) == pinned.count("--hash=sha256:")
     assert bill["metadata"]["component"]["purl"] == "pkg:pypi/onthedot@1.2.3"
     assert set(bill["dependencies"][0]["dependsOn"]) == {each["bom-ref"] for each in bill["components"]}
+
+
+def test_there_is_a_bill_of_each_installation(tmp_path):
+    """The image is built of one of the two; `make audit` looks up the greater one, which has all of the other."""
+    assert SBOM["main"](str(tmp_path)) == 0
+    plain, extras = (
+        {each["purl"] for each in json.loads(file.read_text())["components"]}
+        for file in sorted(tmp_path.iterdir(), key=lambda file: len(file.name))
+    )
+    assert plain < extras
+    assert "requirements/extras.txt" in (ROOT / "scripts" / "audit.sh").read_text()
