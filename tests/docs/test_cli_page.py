@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from onthedot.cli.app import command_line
+from onthedot.model.targets.registry import BUILT_IN
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 SECTIONS = {
@@ -64,3 +65,10 @@ def test_it_says_what_help_says(name):
 def test_what_holds_everywhere_is_said_once():
     intro = PAGE.partition("## Start a node")[0]
     assert all(f"`{option}" in intro for option in EVERYWHERE)
+
+
+def test_the_filter_by_target_names_every_type():
+    (told,) = re.findall(r"^\| `--target` \| (.*) \|$", SECTIONS["jobs list"], re.MULTILINE)
+    (option,) = [param for param in COMMANDS["jobs list"].params if param.name == "target"]
+    assert re.sub(r"\[(.*?)\]\(.*?\)", r"\1", told) == option.help
+    assert all(f" {kind}," in told for kind in BUILT_IN)

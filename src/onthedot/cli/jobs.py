@@ -26,6 +26,7 @@ from onthedot.cli.options import ApiKey, AsJson, Job, Server, connected, find_jo
 from onthedot.cli.output import ago, facts, print_json, say, table, when
 from onthedot.cli.target_flags import AddCommand
 from onthedot.cli.values import object_value
+from onthedot.model.targets.registry import BUILT_IN
 
 if TYPE_CHECKING:
     from onthedot.model.job import JobView
@@ -59,7 +60,7 @@ def list_(
         str | None, typer.Option(help="Only jobs in this state: active, paused, ended or quarantined")
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Only jobs with this target type: webhook, function, command or queue")
+        str | None, typer.Option(help=f"Only jobs with this target type: {', '.join(BUILT_IN)}, or one of a plug-in")
     ] = None,
     schedule: Annotated[
         str | None, typer.Option(help="Only jobs with this schedule type: cron, every, at or in")
