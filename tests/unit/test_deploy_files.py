@@ -13,6 +13,7 @@ import yaml
 from onthedot.settings import load_settings
 from onthedot.settings.sources import BARE_NAMES, BARE_PARTS, PARTS
 from onthedot.settings.values import PARSERS
+from onthedot.telemetry.otlp.config import read_config
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -55,7 +56,7 @@ def test_ours_are_hardened(name: str) -> None:
 def test_their_environment_is_one_that_a_node_takes(name: str, tmp_path: Path) -> None:
     environ = {key: _plain(value) for key, value in SERVICES[name]["environment"].items()}
     known = {*BARE_NAMES, *BARE_PARTS, *(f"ONTHEDOT_{each}" for each in (*PARSERS, *PARTS))}
-    assert set(environ) <= known
+    assert {each for each in environ if not each.startswith("OTEL_")} <= known
     for each in [each for each in environ if each.endswith("_FILE")]:
         environ[each] = str(tmp_path / "secret")
     (tmp_path / "secret").write_text("otd_0123456789abcdef0123456789\n")
@@ -64,6 +65,19 @@ def test_their_environment_is_one_that_a_node_takes(name: str, tmp_path: Path) -
     assert settings.store == "postgresql://onthedot:otd_0123456789abcdef0123456789@storage:5432/onthedot"
     assert settings.egress_allow == (_plain(COMPOSE["networks"]["default"]["ipam"]["config"][0]["subnet"]),)
     assert (settings.admin_key is not None) == (name in ("crud-api", "ui"))
+    assert settings.given <= {"store", "log_level", "egress_allow", "public_url", "roles", "admin_key", "metrics_port"}
+    assert read_config(environ) is None, "nothing is sent unless somebody says where to"
+
+
+def test_what_can_be_set_is_in_the_manual() -> None:
+    names = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "compose.yaml").read_text()))
+    page = (ROOT / "docs" / "deployment.md").read_text()
+    assert {name for name in names if f"`{name}`" not in page and not name.startswith("OTEL_")} == set()
+    rows = re.findall(r"^\| (`OTEL_.*?) \|", (ROOT / "docs" / "observability.md").read_text(), re.MULTILINE)
+    told = {each for row in rows for each in re.findall(r"OTEL_[A-Z_]+", row)}
+    told |= {f"OTEL_EXPORTER_OTLP{each}" for row in rows for each in re.findall(r"`(_[A-Z]+)`", row)}
+    more = {f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT" for signal in ("TRACES", "LOGS")}
+    assert {name for name in names if name.startswith("OTEL_")} == told | more
 
 
 def test_the_witness_depends_on_no_node_and_is_asked_on_its_own_port() -> None:
