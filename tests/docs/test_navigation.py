@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 MADE = {"index.md", "security.md", "changelog.md"}
 """`make docs` makes them of files elsewhere."""
@@ -16,3 +18,10 @@ def test_every_page_is_in_the_navigation_once():
     assert len(listed) == len(set(listed))
     pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert {name for name in listed if not name.startswith("adr/")} - MADE == pages
+
+
+@pytest.mark.parametrize(("index", "folder"), [("README.md", "docs/"), ("docs/README.md", "")])
+def test_every_page_is_in_the_tables(index, folder):
+    text = (ROOT / index).read_text()
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert {page for page in pages if f"]({folder}{page}" not in text} == set()
