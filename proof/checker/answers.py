@@ -78,6 +78,8 @@ def _run(story: Story, row: Entry | Live) -> Iterator[Violation]:
         must |= {"reason": row.parked, "node": row.node if running else None, "finished_at": None}
         if row.parked == "group":
             must["waiting"] = "group"
+        elif not running and any(wait.token == row.token for wait in story.waits.get(row.id, ())):
+            pass  # it waits for its destination, or for a slot: which of them is not told
         elif running or (job := story.jobs.get(row.job)) is None or not job.grouped:  # one whose turn came still waits
             must["waiting"] = "callback" if row.open == "callback" else None
         if not running or row.due_at <= story.ledger.now:
