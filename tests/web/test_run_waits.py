@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -20,7 +22,7 @@ SINCE = "2026-01-01T00:00:00.000Z"
 
 
 def run(status: str, waiting: str, waiting_for: str | None = None) -> RunView:
-    plain = dict.fromkeys(RunView.__struct_fields__)
+    plain: dict[str, Any] = dict.fromkeys(RunView.__struct_fields__)
     del plain["trigger"]
     told = {"id": "1-0", "scheduled_for": SINCE, "due_at": SINCE, "status": status, "attempt": 1, "attempts": []}
     return RunView(**{**plain, **told, "waiting": waiting, "waiting_for": waiting_for, "waiting_since": SINCE})
