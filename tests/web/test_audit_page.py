@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import httpx
@@ -9,6 +10,7 @@ import pytest
 
 from onthedot.api.app import App
 from onthedot.clock import FakeClock
+from onthedot.web.pages import job_versions
 from tests.api.conftest import JOB, client_of, serving
 
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -34,6 +36,9 @@ async def test_changes_are_shown_with_filters(site):
     shown = (await site.get("/audit")).text
     assert shown.index("version 2 → 3") < shown.index("version 1 → 2")
     assert JOB["key"] in shown
+    (link,) = re.findall(r'<a href="([^"]+)">version 2 → 3</a>', shown)
+    assert link == f"/jobs/{job['id']}/versions?version=3#version-3"
+    assert 'id="version-3"' in (await site.get(link)).text
     assert MARKUP not in shown
     assert "&lt;img src=x" in shown
     assert 'href="/audit"' in (await site.get("/jobs")).text, "it is in the navigation"
@@ -42,3 +47,14 @@ async def test_changes_are_shown_with_filters(site):
     assert "version 2 → 3" not in paused
     assert "No changes found" in (await site.get("/audit?actor=nobody")).text
     assert (await site.get("/audit?verb=nothing")).status_code == 422
+
+
+async def test_the_diff_of_a_version_is_found_on_whichever_page_it_stands(site, monkeypatch):
+    monkeypatch.setattr(job_versions, "LISTED", 2)
+    job = (await site.post("/v1/jobs", json=JOB)).json()
+    for name in "abcd":
+        await site.patch(f"/v1/jobs/{job['id']}", json={"name": name})
+    for version, shown in ((5, "54"), (4, "54"), (2, "32"), (1, "1"), (9, "54")):
+        text = (await site.get(f"/jobs/{job['id']}/versions?version={version}")).text
+        assert "".join(re.findall(r'id="version-(\d)"', text)) == shown, version
+        assert ("is not kept any more" in text) == (version == 9)

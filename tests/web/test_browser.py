@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -80,6 +81,41 @@ async def test_what_happens_is_seen_without_reloading(site, watched):
     app.context.streams._telemetry.emit("job.created", tenant=1, job_id=made.id)
     await expect(seen.page.locator(f"#job-{made.id}")).to_be_visible()
     assert seen.complaints == []
+
+
+async def test_what_happened_while_the_stream_was_away_is_seen_as_soon_as_it_is_back(site, watched):
+    app, base = site
+    seen = await watched()
+    await seen.page.clock.set_fixed_time(datetime.now(UTC))  # so that no refresh comes by the clock
+    await seen.page.route("**/v1/events*", lambda route: route.abort())
+    await seen.page.goto(f"{base}/jobs")
+    await expect(seen.page.get_by_text("No jobs yet")).to_be_visible()
+    made = await app.context.service.create_job(1, job("meanwhile"))
+    await seen.page.unroute("**/v1/events*")
+    await expect(seen.page.locator(f"#job-{made.id}")).to_be_visible(timeout=30_000)
+
+
+async def test_the_keys_are_listed_with_the_search_and_a_way_to_close_them(site, watched):
+    _, base = site
+    seen = await watched()
+    await seen.page.goto(f"{base}/jobs")
+    await seen.page.keyboard.press("?")
+    keys = seen.page.locator("#keys")
+    await expect(keys.get_by_role("row", name="/ Search this list")).to_be_visible()
+    await keys.get_by_role("button", name="Close").click()
+    await expect(keys).to_be_hidden()
+
+
+async def test_the_navigation_stands_at_the_same_place_with_and_without_the_quick_search(site, watched):
+    _, base = site
+    for width in (1280, 390):
+        seen = await watched(width)
+        places = []
+        for path in ("/jobs", "/runs"):
+            await seen.page.goto(base + path)
+            await expect(seen.page.locator("#live")).to_be_visible()
+            places.append((await seen.page.locator("nav.tabs").bounding_box() or {}).get("y"))
+        assert places[0] == places[1], width
 
 
 async def test_times_tick(site, watched):

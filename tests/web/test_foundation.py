@@ -285,7 +285,7 @@ def test_charts_are_drawn_from_numbers():
     assert [(bar.height, bar.tone) for bar in bars.bars] == [(0, ""), (50, "bad"), (100, "")]
     assert bars.rows[1] == ("00:01", "50")
     lines = charts.line_chart(["a", "b", "c", "d"], [("p50", "", [1, 2, None, 2])], width=300, height=100, unit=" ms")
-    assert lines.lines[0].paths == ["M0.0 50.0 L100.0 0.0"]
+    assert lines.lines[0].paths == ["M0.0 48.5 L100.0 0.0"]  # a nought stands above the axis
     assert lines.lines[0].dots == [(300.0, 0.0)]
     assert lines.rows[2] == ["c", "–"]
     assert charts.bar_chart([]).top == ""

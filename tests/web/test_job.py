@@ -20,6 +20,8 @@ from onthedot.errors import StoreUnavailable
 from onthedot.model.decoding import convert
 from onthedot.model.job import JobView
 from onthedot.model.key import ApiKeySpec
+from onthedot.model.run import RunView
+from onthedot.web.day_slots import DaySlot, with_reasons
 from onthedot.web.definition import definition
 from onthedot.web.paced import Paced
 from tests.api.conftest import client_of, serving
@@ -287,6 +289,7 @@ async def test_the_calendar_shows_days_and_a_day_its_firings_with_the_reason(sit
     assert "1 failed" in cells["2023-11-15"]
     assert cells["2023-11-16"].startswith("Thu 16 Nov: ")
     assert "2 planned" in cells["2023-11-20"]
+    assert "15:00:00 failed 410 Gone." in said(await site.get(path, params={"day": "2023-11-15"}))
     day = await site.get(path, params={"day": "2023-11-16"})
     assert "Thursday, 16 November 2023" in said(day)
     assert "03:00:00 skipped Skipped: the job was paused." in said(day)
@@ -295,6 +298,15 @@ async def test_the_calendar_shows_days_and_a_day_its_firings_with_the_reason(sit
     assert "15:00:00 pending" in ahead
     assert "No firings were due" in said(await site.get(path, params={"day": "2023-01-01"}))
     assert "not a valid date" in said(await site.get(path, params={"day": "soon"}))
+
+
+def test_why_a_run_of_the_day_was_cancelled_is_told_in_one_line():
+    row = DaySlot(
+        at="2023-11-15T02:00:00.000Z", local="", because="", status="CANCELLED", run_id="1-1", fill=True, skip=False
+    )
+    fields: dict[str, Any] = dict.fromkeys(RunView.__struct_fields__)
+    run = RunView(**(fields | {"id": "1-1", "error": "\ncancelled by ann\nwith more"}))
+    assert [each.because for each in with_reasons([row], [run])] == ["cancelled by ann"]
 
 
 async def test_the_calendar_and_the_chosen_day_are_live(site, app, fake_clock):
@@ -389,6 +401,10 @@ async def test_who_can_only_read_sees_why_buttons_do_nothing_and_is_refused(app,
     page = await site.get(path)
     for label in ("Run now", "Pause…", "Delete…", "Backfill…"):
         assert re.search(rf'disabled title="Your key can only read"[^>]*>{label}<', page.text), label
+    listed = await site.get("/jobs")
+    for text, labels in ((page.text, ("Edit", "Duplicate")), (listed.text, ("New job",))):
+        for label in labels:
+            assert re.search(rf'disabled title="Your key can only read"[^>]*>{label}<', text), label
     for verb in ("run", "pause", "resume", "backfill", "skip", "delete", "undelete"):
         assert (await site.post(f"{path}/{verb}", data={})).status_code == 403
 

@@ -138,7 +138,7 @@ async def test_two_people_at_once_see_both_changes(site):
     await site.patch(f"/v1/jobs/{job['id']}", json={"name": "Theirs", "policy": {"timeout": "9s"}})
     answer = await site.post(path, data=mine, headers=OURS)
     assert answer.status_code == 409
-    assert "Somebody else changed this job" in answer.text
+    assert "Version conflict: this job changed while you were editing it" in answer.text
     assert answer.text.count("both changed</span>") == 1  # the name
     listed = re.findall(r"<td><code>([^<]+)</code>", answer.text.split("</table>")[0])
     assert sorted(listed) == ["name", "policy.timeout", "tags"], "what nobody changed is not listed"

@@ -140,6 +140,11 @@ async def test_selected_jobs_are_asked_about_and_then_acted_on_by_an_operation(s
     tags = {**chosen, "verb": "tag", "add": "new, <i>", "remove": JOB["tags"][0] if JOB.get("tags") else "old"}
     await _carry_out(site, app, tags, "Tagging 2 jobs")
     assert {job["id"] for job in (await site.get("/v1/jobs?tag=new")).json()["items"]} == set(ids[:2])
+    assert "Maximum per second" in asked
+    fast = await site.post("/jobs/selected", data={**chosen, "confirmed": "true", "rate": "10001"})
+    assert (fast.status_code, 'aria-describedby="e-rate"' in fast.text) == (422, True)
+    slow = await _carry_out(site, app, {**chosen, "verb": "resume", "rate": "7"}, "Resuming 2 jobs")
+    assert "at most 7 per second" in slow
     none = await site.post("/jobs/selected", data={**chosen, "verb": "tag", "confirmed": "true"})
     assert (none.status_code, "Names no tag; accepted: tags to add" in none.text) == (422, True)
     for verb, told in (("resume", "Resuming 2 jobs"), ("run", "Running 2 jobs"), ("delete", "Deleting 2 jobs")):
@@ -166,7 +171,7 @@ async def test_all_that_match_are_counted_and_confirmed_by_their_number(site, ap
             "/jobs/selected", data={**chosen, "confirmed": "true", "shown": "101", "typed": typed}
         )
         assert refused.status_code == 422
-        assert "Is not the number of those that match" in refused.text
+        assert "Does not match the number of matching items (101)" in refused.text
     assert (await site.get("/v1/operations")).json()["items"] == []
     page = await _carry_out(site, app, {**chosen, "shown": "101", "typed": "101"}, "Pausing 101 jobs")
     assert 'href="/jobs?tag=many"' in page

@@ -49,7 +49,7 @@ async def test_what_a_node_is_and_how_busy(site, app):
     assert "<b>x</b>" not in text
     said = words_of(text)
     for expected in (
-        "1 alive, 95 of 100 slots in use",
+        "1 alive, running 95 of at most 100",
         "95 of 100 running 3 claimed ahead",
         "12 ms",
         "command: backup",

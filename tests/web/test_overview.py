@@ -13,13 +13,15 @@ import pytest
 
 from onthedot.api.app import App
 from onthedot.clock import FakeClock
+from onthedot.errors import StoreUnavailable
+from onthedot.model.dead import DeadGroup, DeadGroups
 from onthedot.model.node import NodeView
 from onthedot.model.run import RunView
 from onthedot.store import BacklogCount
 from onthedot.store.cluster import proofs
 from onthedot.web.charts import result_chart
 from onthedot.web.concerns import BoundedCount, concerns_of
-from onthedot.web.pages.overview import failures_of
+from onthedot.web.pages.overview import dead_letters_of, failures_of
 from tests.api.conftest import JOB, client_of, serving
 from tests.api.executor import FAILED, OK, TinyNode
 from tests.store.hands import Hands
@@ -76,6 +78,7 @@ async def test_all_is_well_and_then_it_is_not(site, app, fake_clock):
     text = (await site.get("/")).text
     assert '<a href="/jobs?failing=true">1 job is failing</a>' in re.sub("1 Job", "1 job", text)
     assert "410 Gone" in await shown(site, "Last failures")
+    assert "1 by cause" in await shown(site, "Dead letters")
     assert "HTTP 410 from http://127.0.0.1:5003 1 ×" in await shown(site, "Dead letters")
 
 
@@ -121,6 +124,10 @@ async def test_the_proof_turns_red(site, app, fake_clock, planted):
     assert "audited" in words
     said = "1 slot is missing" if planted == "missing" else "1 slot was decided twice"
     assert f'<a href="/#proof">{said}</a>' in text
+    label = "missing" if planted == "missing" else "decided twice"
+    assert f'<a class="total bad" href="/#offences"><b>1</b><span>{label}</span></a>' in text
+    offences = text[text.index('id="offences"') :]
+    assert re.search(r'href="/jobs/1\?at=[^"]+#why"', offences[: offences.index("</ul>")])
 
 
 async def test_a_slow_part_says_so_and_the_rest_stands(site, app, fake_clock, monkeypatch):
@@ -141,6 +148,29 @@ async def test_a_slow_part_says_so_and_the_rest_stands(site, app, fake_clock, mo
     assert "This part could not be loaded: it took longer than 1 s" in text
     assert "The forecast is being computed" in text
     assert "What could be checked is firing on time" in text
+
+
+async def test_a_forecast_that_failed_says_why_and_not_that_it_is_being_computed(site, app, monkeypatch):
+    async def broken(*_: Any) -> None:
+        raise StoreUnavailable("the disk is gone")
+
+    await site.post("/v1/jobs", json=MINUTELY)
+    monkeypatch.setattr(app.context.service, "forecast", broken)
+    for path in ("/", "/upcoming"):
+        text = (await site.get(path)).text
+        assert "The forecast could not be computed: the disk is gone" in text, path
+        assert "is being computed" not in text, path
+
+
+def test_dead_letters_are_counted_up_to_ten_thousand_whatever_is_shown_of_them():
+    def group(cause: str, count: int) -> DeadGroup:
+        return DeadGroup(cause=cause, count=count, jobs=1, first_at="a", last_at="z")
+
+    found = dead_letters_of(DeadGroups(items=[group("rare", 3), group("often", 1590)], exact=True), [])
+    assert found.total.figure == "1,593"
+    assert [(each.reason, each.count) for each in found.causes] == [("often", 1590), ("rare", 3)]
+    most = dead_letters_of(DeadGroups(items=[group("often", 10_001)], exact=False), [])
+    assert most.total.figure == "10,000+"
 
 
 def test_concerns_are_in_words_and_the_worst_is_first():

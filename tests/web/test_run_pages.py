@@ -89,6 +89,24 @@ async def test_the_list_shows_runs_and_finds_them_by_each_filter(site, ran):
     assert "unknown parameter" in await text_of(site, "/runs?nope=1", 422)
 
 
+async def test_due_are_those_whose_time_has_come_and_no_others(site, node, fake_clock):
+    every_minute = {"schedule": {"every": "1m"}, "policy": {"retry": {"attempts": 3, "backoff": "1h"}}}
+    again = ""
+    for key in ("again", "waits"):
+        assert (await site.post("/v1/jobs", json={**JOB, **every_minute, "key": key})).status_code == 201
+        if key == "again":
+            await fake_clock.advance(60)
+            (again,) = await node.work(Outcome(kind="timeout", retryable=True, error="timed out"))
+    waiting = (await site.post("/v1/jobs/by-key/waits/run")).json()["id"]
+    assert again in await text_of(site, "/runs?status=PENDING")
+    due = await text_of(site, "/runs?due=true")
+    assert f"/runs/{waiting}" in due
+    assert again not in due, "it is tried again in an hour"
+    assert 'name="due" value="true" checked' in due
+    assert 'href="/runs?due=true"' in await text_of(site, "/")
+    assert "No runs found" in await text_of(site, "/runs?due=true&status=DONE")
+
+
 async def test_an_empty_list_says_so_and_one_that_looked_at_enough_says_that(site, ran, monkeypatch):
     monkeypatch.setattr(run_page, "SCANNED_RUNS", 1)
     page = await text_of(site, "/runs?status=DONE")
@@ -109,6 +127,7 @@ async def test_a_failed_run_tells_why_what_next_and_how_it_was_when_it_went_well
         "Next step:",
         "Look at the log of the receiver",
         "Attempt 1 started",
+        'title="2023-11-14 22:15:20.000 UTC" data-absolute data-ms>2023-11-14 22:15:20.000 UTC<',
         "on tiny",
         "Recorded as failed",
         "Beside the last good run",
@@ -152,6 +171,14 @@ async def test_a_run_is_retried_and_cancelled_from_its_page(site, ran):
     assert "Recorded as cancelled" in await text_of(site, new)
     again = await site.post(f"{bad}/retry", data={"nope": "1"})
     assert again.status_code in (404, 422)
+    assert ">Keep it</a>" in question
+    for ended, status in ((bad, "failed"), (new.removeprefix("/runs/"), "cancelled")):
+        question = await text_of(site, f"/runs/{ended}/cancel")
+        assert f"Run {ended} has ended already" in question
+        assert re.search(f"it ended as <[^>]+>{status}<", question)
+        assert "will not start" not in question
+        form = question[question.index("data-dialog-content") :]
+        assert "<button" not in form[: form.index("</form>")]
 
 
 async def test_who_can_only_read_sees_the_buttons_and_why_they_do_nothing(app, site, ran):

@@ -12,6 +12,7 @@ import pytest
 from onthedot.api.app import App
 from onthedot.clock import FakeClock
 from onthedot.web.pages import upcoming
+from onthedot.web.words import relative
 from tests.api.conftest import JOB, client_of, serving
 
 OURS = {"origin": "http://localhost:8000"}
@@ -45,6 +46,17 @@ async def test_what_fires_next_and_page_after_page(site, fake_clock, monkeypatch
     week = (await site.get("/upcoming?within=week")).text
     assert "<i>weekly" not in week
     assert (await site.get("/upcoming?within=year")).status_code == 422
+
+
+def test_what_is_due_now_has_not_happened_yet():
+    at, now = "2023-11-14T22:13:20.000Z", 1_700_000_000_000
+    assert [relative(at, now + late, True) for late in (0, 1000, 5000, 300_000)] == [
+        "now",
+        "now",
+        "due now",
+        "due 5 min ago",
+    ]
+    assert relative(at, now + 5000) == "5 s ago"
 
 
 async def test_the_instant_of_a_one_off_job_is_written_as_pages_write_times(site):

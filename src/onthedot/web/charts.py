@@ -12,6 +12,8 @@ import msgspec
 __all__ = ["BarChart", "LineChart", "StripBar", "bar_chart", "line_chart", "result_chart", "strip_bars"]
 
 STRIP_LENGTH = 20
+FOOT = 3
+"""A line of noughts runs so far above the axis, where it can be seen."""
 _HEIGHTS = {"DONE": 14, "FAILED": 14, "CANCELLED": 9, "SKIPPED": 4, "EXECUTING": 14, "PENDING": 4}
 
 
@@ -148,7 +150,7 @@ def _stretches(
         if value is None:
             found.append([])
         else:
-            found[-1].append((round(number * step, 2), round(height - value / most * height, 2)))
+            found[-1].append((round(number * step, 2), round(height - FOOT - value / most * (height - FOOT), 2)))
     paths = ["M" + " L".join(f"{x} {y}" for x, y in each) for each in found if len(each) > 1]
     return paths, [each[0] for each in found if len(each) == 1]
 

@@ -98,11 +98,11 @@ def _of_backlog(backlog: BacklogCount) -> Iterable[Concern]:
     alone = sum(backlog.unoffered.values())
     if alone:
         needs = "needs" if alone == 1 else "need"
-        yield Concern("bad", f"{count_words(alone, 'due run')} {needs} what no node offers", "/runs?status=PENDING")
+        yield Concern("bad", f"{count_words(alone, 'due run')} {needs} what no node offers", "/runs?due=true")
     elif backlog.due and (backlog.oldest_ms or 0) > WAITS_TOO_LONG:
         waits = "waits" if backlog.due == 1 else "wait"
         since = how_long(backlog.oldest_ms)
-        yield Concern("warn", f"{count_words(backlog.due, 'due run')} {waits}, up to {since}", "/runs?status=PENDING")
+        yield Concern("warn", f"{count_words(backlog.due, 'due run')} {waits}, up to {since}", "/runs?due=true")
     away = sum(backlog.unreached.values())
     if away:
         words = "goes on where no node reaches it" if away == 1 else "go on where no node reaches them"

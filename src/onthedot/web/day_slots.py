@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time, timedelta
 
 import msgspec
 
 from onthedot.errors import Invalid
+from onthedot.model.run import RunView
 from onthedot.model.slots import ExplainedSlot
 from onthedot.timing.zones import from_local, zone
 
-__all__ = ["DaySlot", "day_bounds", "day_slots", "read_day"]
+__all__ = ["DaySlot", "day_bounds", "day_slots", "read_day", "with_reasons"]
 
 SHOWN = 40
 ENDED = ("DONE", "FAILED", "CANCELLED")
-"""Of these the status says all; the run tells the rest."""
+"""Of these the slot tells no reason; the run does, unless it is done."""
+REASON = 300
+"""Characters of the reason of a run."""
 
 
 class DaySlot(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +53,17 @@ def day_slots(slots: Sequence[ExplainedSlot], tz: str) -> tuple[list[DaySlot], i
         return rows, 0
     chosen = [row for row in rows if row.status != "DONE"] or rows
     return chosen[:SHOWN], len(rows) - len(chosen[:SHOWN])
+
+
+def with_reasons(rows: Sequence[DaySlot], runs: Iterable[RunView]) -> list[DaySlot]:
+    """Why those that failed or were cancelled did, as their runs tell it."""
+    told = {run.id: _in_one_line(run.error or run.reason or "") for run in runs}
+    return [msgspec.structs.replace(row, because=row.because or told.get(row.run_id or "", "")) for row in rows]
+
+
+def _in_one_line(text: str) -> str:
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= REASON else line[: REASON - 1] + "…"
 
 
 def _row(slot: ExplainedSlot, tz: str) -> DaySlot:

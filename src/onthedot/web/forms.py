@@ -5,6 +5,7 @@ Who may send one is decided before: `api.auth.guard` refuses pages of other site
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
@@ -15,9 +16,11 @@ from onthedot.errors import FieldProblem, Invalid, Unreadable
 from onthedot.model.accepted import known_names
 from onthedot.web.links import is_local
 
-__all__ = ["Form", "read_form"]
+__all__ = ["RATE_MOST", "Form", "read_form"]
 
 FIELDS_MOST = 2000
+RATE_MOST = 10_000
+"""Per second, of bulk operations."""
 
 
 class Form:
@@ -43,6 +46,16 @@ class Form:
     def flag(self, name: str) -> bool:
         """A checkbox."""
         return self.text(name) in ("on", "true", "1")
+
+    def number(self, name: str, low: int, high: int) -> int | None:
+        """None if it is empty; Invalid if it is not an integer within these bounds."""
+        given = self.given(name)
+        if given is None:
+            return None
+        if not re.fullmatch(r"[0-9]{1,19}", given, re.ASCII) or not low <= int(given) <= high:
+            accepted = f"an integer from {low} to {high}"
+            raise Invalid.one(name, "not a valid number", given=given[:100], accepted=accepted)
+        return int(given)
 
     def back(self, default: str) -> str:
         """The page to return to, from the field `back`; never one of another server."""

@@ -11,16 +11,17 @@ import msgspec
 from onthedot.clock import Clock
 from onthedot.errors import OnTheDotError
 
-__all__ = ["Part", "load", "load_all"]
+__all__ = ["Part", "load", "load_all", "load_slow"]
 
 LIMIT_SECONDS = 1.0
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What was loaded, or why it was not. `ui.part` shows it."""
+    """What was loaded, or why it was not. `ui.part` shows it. `pending`: of `load_slow`, it is not there yet."""
 
     value: Any = None
     error: str | None = None
+    pending: bool = False
 
 
 async def load(clock: Clock, what: Awaitable[Any], within: float = LIMIT_SECONDS) -> Part:
@@ -29,6 +30,17 @@ async def load(clock: Clock, what: Awaitable[Any], within: float = LIMIT_SECONDS
             return Part(await what)
     except TimeoutError:
         return Part(error=f"it took longer than {within:g} s")
+    except OnTheDotError as error:
+        return Part(error=str(error))
+
+
+async def load_slow(clock: Clock, what: Awaitable[Any], within: float) -> Part:
+    """For what goes on by itself when nobody waits for it any more, and is there the next time."""
+    try:
+        async with clock.timeout(within):
+            return Part(await what)
+    except TimeoutError:
+        return Part(pending=True)
     except OnTheDotError as error:
         return Part(error=str(error))
 

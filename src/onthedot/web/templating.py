@@ -90,6 +90,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["utc"] = words.utc
     environment.filters["timetable"] = words.timetable_words
     environment.filters["in_zone"] = words.in_zone
+    environment.filters["kind"] = words.kind_words
     environment.filters["number"] = words.number
     environment.filters["sentence"] = words.sentence
     environment.filters["status_words"] = words.status_words

@@ -20,5 +20,5 @@ def check_typed(form: Form, total: int) -> None:
         return
     shown, typed = form.text("shown"), form.text("typed").replace(",", "").replace(" ", "")
     if not shown.isascii() or not shown.isdigit() or typed != shown:
-        accepted = f"{total}, to confirm that so many are meant"
-        raise Invalid.one("typed", "is not the number of those that match", given=typed[:50], accepted=accepted)
+        message = f"does not match the number of matching items ({total:,})"
+        raise Invalid.one("typed", message, given=typed[:50], accepted=f"{total}, to confirm that so many are meant")

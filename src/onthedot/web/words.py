@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
+from onthedot.model.duration import MINUTE
 from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobView
 from onthedot.model.schedule import Schedule
@@ -19,6 +20,7 @@ __all__ = [
     "expression",
     "how_long",
     "in_zone",
+    "kind_words",
     "node_name",
     "number",
     "pieces",
@@ -46,6 +48,11 @@ STATUS_WORDS = {
 def pieces(path: str) -> list[str]:
     """Split a URL or function name where a line may break."""
     return re.split(r"(?<=[/:?&])(?=[^/:])", path)
+
+
+def kind_words(kind: str) -> str:
+    """A type of target."""
+    return {"checkin": "Check-in"}.get(kind, kind.capitalize())
 
 
 def title(job: JobView) -> str:
@@ -96,16 +103,19 @@ def _short(value: float) -> str:
     return f"{value:.0f}" if value >= 10 or value == int(value) else f"{value:.1f}"
 
 
-def relative(at: str, now: int) -> str:
-    """in 5 min 3 s, 2 d 4 h ago, now: as `times.js` says it, so that nothing jumps when it begins."""
+def relative(at: str, now: int, due: bool = False) -> str:
+    """in 5 min 3 s, 2 d 4 h ago, now: as `times.js` says it, so that nothing jumps when it begins. `due`: it is to
+    come, so that its time has come does not mean that it has happened."""
     moment = parse_rfc3339(at)
     if moment is None:
         return at
     seconds = (moment - now) / 1000
     if abs(seconds) <= 1:
         return "now"
+    if due and -MINUTE / 1000 < seconds < 0:
+        return "due now"
     span = _span(-int(-seconds // 1) if seconds > 0 else int(-seconds))
-    return f"in {span}" if seconds > 0 else f"{span} ago"
+    return f"in {span}" if seconds > 0 else f"due {span} ago" if due else f"{span} ago"
 
 
 def _span(seconds: int) -> str:
@@ -126,9 +136,9 @@ def node_name(node: str | None, names: Mapping[str, str]) -> str | None:
     return names.get(node) or (node if len(node) <= 8 else f"{node[:8]}… (stopped since)")
 
 
-def utc(at: str) -> str:
-    """2026-11-18 00:44:03 UTC."""
-    return f"{at[:10]} {at[11:19]} UTC" if len(at) >= 20 else at
+def utc(at: str, ms: bool = False) -> str:
+    """2026-11-18 00:44:03 UTC, or 2026-11-18 00:44:03.021 UTC."""
+    return f"{at[:10]} {at[11 : 23 if ms and len(at) >= 24 else 19]} UTC" if len(at) >= 20 else at
 
 
 def in_zone(at: str, name: str) -> str:

@@ -27,7 +27,7 @@ async def redrive_one_a_selection_and_a_group(scene: Scene, company: Company) ->
     job = await company.job_with_past()
     await scene.go(f"/dead?job_id={job['id']}")
     await scene.send("Redrive…", "table.groups")
-    await scene.type("At most so many per second", "5")
+    await scene.type("Maximum per second", "5")
     await scene.look()
     await scene.send(scene.page.locator("form.confirm .actions button"))
     await scene.sees("Redriving 1 dead letter", ".notice.good")

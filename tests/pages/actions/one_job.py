@@ -98,7 +98,7 @@ async def backfill_after_a_count_and_abort(scene: Scene, company: Company) -> No
     await scene.look()
     many = re.search(r"Type ([0-9,]+) to confirm", await scene.page.locator("form.confirm").inner_text())
     assert many is not None, "more than a hundred have to be typed"
-    await scene.type("At most so many per second", "1")
+    await scene.type("Maximum per second", "1")
     await scene.type(f"Type {many[1]} to confirm", "7")
     await scene.send(scene.page.locator("form.confirm .actions button"))
     await expect(scene.page.locator(".field.has-error")).to_be_visible(timeout=PATIENCE)

@@ -119,7 +119,10 @@ def _of_target(kind: str, spec: type[TargetSpec]) -> list[FormInput]:
         widget, choices = widget_of(field.type)
         if flag is not None and flag.file:
             widget = "code"
-        help_text = "" if flag is None else _for_a_form(flag.help)
+        note = spec.notes.get(field.encode_name)
+        help_text = (
+            note.meaning.replace("`", "") if note is not None else "" if flag is None else _for_a_form(flag.help)
+        )
         found.append(
             FormInput(
                 name=f"target:{kind}.{field.encode_name}",

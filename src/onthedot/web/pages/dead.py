@@ -19,7 +19,7 @@ from onthedot.model.duration import HOUR
 from onthedot.model.instant import format_instant
 from onthedot.store import LetterFilter
 from onthedot.web import words
-from onthedot.web.forms import Form, read_form
+from onthedot.web.forms import RATE_MOST, Form, read_form
 from onthedot.web.job_titles import titles_of
 from onthedot.web.page import action, asked_of, done, page, show
 from onthedot.web.parts import load
@@ -42,7 +42,7 @@ ASKED = (
     text("cursor", "Cursor of the next page", longest=1000),
 )
 FIELDS = ("id", "all", *WHICH, "confirmed", "first", "rate", "stop_at_failures", "note", "typed", "shown")
-LIMITS = {"first": (1, 1000), "rate": (1, 10_000), "stop_at_failures": (1, 1000)}
+LIMITS = {"first": (1, 1000), "rate": (1, RATE_MOST), "stop_at_failures": (1, 1000)}
 
 
 @page("/dead", query=ASKED)
@@ -171,7 +171,7 @@ async def redrive_one(request: Request) -> HttpResponse:
 def _chosen(form: Form) -> Chosen:
     if not form.flag("all"):
         return Chosen(_ids(form), BulkFilter())
-    job_id = _number(form, "job_id", 1, 2**63 - 1)
+    job_id = form.number("job_id", 1, 2**63 - 1)
     cause, since, until = form.given("cause"), form.given("since"), form.given("until")
     return Chosen(None, BulkFilter(job_id=job_id, cause=cause, since=since, until=until))
 
@@ -189,15 +189,6 @@ def _ids(form: Form) -> list[str]:
     return given
 
 
-def _number(form: Form, name: str, low: int, high: int) -> int | None:
-    given = form.given(name)
-    if given is None:
-        return None
-    if not re.fullmatch(r"[0-9]{1,19}", given, re.ASCII) or not low <= int(given) <= high:
-        raise Invalid.one(name, "not a valid number", given=given[:100], accepted=f"an integer from {low} to {high}")
-    return int(given)
-
-
 def _note(form: Form) -> str | None:
     note = form.given("note")
     if note is not None and len(note) > 1000:
@@ -209,7 +200,7 @@ def _request_of(form: Form, verb: str, chosen: Chosen) -> BulkRequest:
     if verb == "discard":
         note = _note(form)
         return chosen.request(verb, {} if note is None else {"note": note})
-    given = {name: _number(form, name, *limits) for name, limits in LIMITS.items()}
+    given = {name: form.number(name, *limits) for name, limits in LIMITS.items()}
     params = {name: given[name] for name in ("first", "stop_at_failures") if given[name] is not None}
     return chosen.request(verb, params, given["rate"])
 

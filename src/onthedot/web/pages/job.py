@@ -27,7 +27,7 @@ from onthedot.store import RunFilter
 from onthedot.timing.zones import zone
 from onthedot.web import words
 from onthedot.web.charts import BarChart, bar_chart, strip_bars
-from onthedot.web.day_slots import DaySlot, day_bounds, day_slots, read_day
+from onthedot.web.day_slots import DaySlot, day_bounds, day_slots, read_day, with_reasons
 from onthedot.web.definition import definition, loose_job
 from onthedot.web.form.reading import pretty
 from onthedot.web.heat_map import HeatMap, first_and_last, heat_map
@@ -44,6 +44,7 @@ CHARTED = 100
 LISTED = 25
 VERSIONS = 20
 DAY_SLOTS = 1000
+DAY_RUNS = 200
 INCIDENTS = 10
 ASKED = (
     text("q", "Runs whose error, or whose reason for not being carried out, contains this text", longest=200),
@@ -303,10 +304,22 @@ async def _day(service: Service, tenant: int, job: JobView, asked: str, now: int
         title=f"{day:%A}, {day.day} {day:%B %Y}",
         since=in_zone(format_instant(since), tz),
         until=in_zone(format_instant(min(until, max(since, now))), tz),
-        slots=rows,
+        slots=with_reasons(rows, await _ended_badly(service, tenant, job.id, rows)),
         hidden=hidden,
         missing=missing if since <= now else 0,
     )
+
+
+async def _ended_badly(service: Service, tenant: int, job_id: int, rows: Sequence[DaySlot]) -> list[RunView]:
+    """The runs of those rows that failed or were cancelled: a slot does not tell why."""
+    found: list[RunView] = []
+    statuses: tuple[RunStatus, ...] = ("FAILED", "CANCELLED")
+    for status in statuses:
+        slots = [parse_rfc3339(row.at) or 0 for row in rows if row.status == status and row.run_id is not None]
+        if slots:
+            wanted = RunFilter(job_id=job_id, status=status, since=min(slots), until=max(slots), limit=DAY_RUNS)
+            found += (await service.list_runs(tenant, wanted)).items
+    return found
 
 
 def _as_text(asked: Mapping[str, Any]) -> dict[str, str | None]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 from starlette.requests import Request
 
@@ -17,7 +15,7 @@ from onthedot.model.duration import DAY
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.web import words
-from onthedot.web.forms import Form, read_form
+from onthedot.web.forms import RATE_MOST, Form, read_form
 from onthedot.web.links import is_local
 from onthedot.web.local_time import fire_times, in_zone, read_instant
 from onthedot.web.page import action, asked_of, done, page, show
@@ -31,7 +29,6 @@ ASKED = (
     text("start", "From when on, in the time zone of the job or with an offset", longest=50),
     text("end", "Until when, both included", longest=50),
 )
-RATE_MOST = 10_000
 MOST = 1000
 """Firings that are listed at once; more are only counted."""
 SHOWN = 5
@@ -80,7 +77,9 @@ async def backfill(request: Request) -> HttpResponse:
         if not found.total:
             return done(request, "There was nothing to run: every firing of that range is done or under way", back)
         check_typed(form, found.total)
-        started = await service.start_operation(tenant, msgspec.structs.replace(wanted, rate=_rate(form)))
+        started = await service.start_operation(
+            tenant, msgspec.structs.replace(wanted, rate=form.number("rate", 1, RATE_MOST))
+        )
     except Invalid as invalid:
         return await _form(request, job, form.refuse(_at_fields(invalid)), back, 422, count)
     return done(request, f"Backfilling {count.words}", f"/operations/{started.id}")
@@ -98,15 +97,6 @@ def _wanted(form: Form, job: JobView) -> BulkRequest:
     start, end = (read_instant(name, form.text(name), job.schedule.tz) for name in ("start", "end"))
     params = {"start": start, "end": end, "force": form.flag("force"), "by_slot": True}
     return BulkRequest(verb="backfill", ids=[job.id], params=params)
-
-
-def _rate(form: Form) -> int | None:
-    given = form.given("rate")
-    if given is None:
-        return None
-    if not re.fullmatch(r"[0-9]{1,5}", given, re.ASCII) or not 1 <= int(given) <= RATE_MOST:
-        raise Invalid.one("rate", "not a valid number", given=given[:50], accepted=f"an integer from 1 to {RATE_MOST}")
-    return int(given)
 
 
 def _at_fields(error: Invalid) -> Invalid:

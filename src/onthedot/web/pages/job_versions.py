@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http.path_ids import job_id_of, whole_id
-from onthedot.api.http.query_params import text
+from onthedot.api.http.query_params import integer, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import Invalid
 from onthedot.model.decoding import to_builtins
@@ -24,7 +24,10 @@ from onthedot.web.pages.job_actions import BACK, job_page
 __all__ = ["routes"]
 
 LISTED = 20
-ASKED = (text("cursor", "Cursor of the next page", longest=1000),)
+ASKED = (
+    integer("version", "Begin with the page that has this version", 1, 2**63 - 1),
+    text("cursor", "Cursor of the next page", longest=1000),
+)
 VERBS = {
     "create": "created",
     "edit": "edited",
@@ -48,10 +51,13 @@ class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
 @page("/jobs/{job_id}/versions", query=ASKED)
 async def versions(request: Request) -> HttpResponse:
     """The versions of a job, newest first."""
-    cursor = asked_of(request, ASKED)["cursor"]
+    asked = asked_of(request, ASKED)
+    cursor, version = asked["cursor"], asked["version"]
     service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
     job = await service.get_job(tenant, job_id)
     found = await service.list_versions(tenant, job_id, LISTED, cursor)
+    while version is not None and cursor is None and found.next is not None and found.items[-1].version > version:
+        found = await service.list_versions(tenant, job_id, LISTED, found.next)
     older = [] if found.next is None else (await service.list_versions(tenant, job_id, 1, found.next)).items
     listed = [*found.items, *older]
     rows = [
@@ -65,7 +71,9 @@ async def versions(request: Request) -> HttpResponse:
         at=job_page(job_id),
         rows=rows,
         next=found.next,
-        first=cursor is None,
+        first=cursor is None and bool(rows) and rows[0].current,
+        version=version,
+        gone=version is not None and cursor is None and all(each.version != version for each in rows),
     )
 
 

@@ -98,7 +98,7 @@ async def jobs(request: Request) -> HttpResponse:
         next=found.next,
         is_filtered=any(value for name, value in asked.items() if name != "sort"),
         states=STATES,
-        targets=[(kind, kind.capitalize()) for kind in specs()],
+        targets=[(kind, words.kind_words(kind)) for kind in specs()],
         schedules=[(kind, kind) for kind in SCHEDULE_KINDS if kind != "rrule"],
         results=[(status, words.status_words(status).capitalize()) for status in LAST_STATUSES],
     )

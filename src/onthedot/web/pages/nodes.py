@@ -48,7 +48,7 @@ async def ask_drain(request: Request) -> HttpResponse:
     found = await service_of(request).list_nodes()
     node = next((node for node in found if node.id == request.path_params["node_id"]), None)
     if node is None:
-        raise NotFound("this node is not there any more")
+        raise NotFound("this node no longer exists")
     others = [each for each in found if each.id != node.id and each.state == "alive" and "executor" in each.roles]
     return await show(
         request,

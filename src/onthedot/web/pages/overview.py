@@ -1,7 +1,7 @@
 """The overview: is everything firing on time?
 
 Nothing here counts a big table: charts come from what a duty has counted, lists are the first of an index, and numbers
-end at `LOOKED_AT`. Each part has its own time limit.
+end at `LOOKED_AT`; that of dead letters at 10,000, as often as its price allows. Each part has its own time limit.
 """
 
 from __future__ import annotations
@@ -16,28 +16,34 @@ from starlette.requests import Request
 
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http.responses import HttpResponse
-from onthedot.model.dead import DeadLetterView
+from onthedot.clock import Clock
+from onthedot.model.dead import DeadGroups, DeadLetterView
 from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.run import RunView
 from onthedot.model.series import StatsPoint, StatsSeries
 from onthedot.model.upcoming import Forecast
-from onthedot.store import JobFilter, Page, RunFilter
+from onthedot.service import Service
+from onthedot.store import JobFilter, LetterFilter, Page, RunFilter
 from onthedot.web import words
 from onthedot.web.charts import BarChart, LineChart, bar_chart, line_chart, result_chart
 from onthedot.web.concerns import BoundedCount, concerns_of
 from onthedot.web.job_titles import titles_of
-from onthedot.web.page import asked_of, page, show
-from onthedot.web.parts import Part, load, load_all
+from onthedot.web.paced import Paced
+from onthedot.web.page import asked_of, is_refresh, page, show
+from onthedot.web.parts import Part, load_all, load_slow
 from onthedot.web.templating import FREEZE
 
-__all__ = ["causes_of", "failures_of", "routes", "span_of"]
+__all__ = ["dead_letters_of", "failures_of", "routes", "span_of"]
 
 LOOKED_AT = 100
+COUNTED_DEAD = 10_000
 SHOWN = 6
 FORECAST_SECONDS = 0.1
 """It is computed once a minute, and with many jobs for seconds: it goes on, and is shown when it is there."""
 UNTOLD = "no reason was recorded"
+
+_paced = Paced()
 
 
 class ChartedSpan(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +70,22 @@ class Ahead(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
 
 
+class DeadCause(msgspec.Struct, frozen=True):
+    """Dead letters of one cause. `last`: the newest of them, if it is among the newest of all."""
+
+    reason: str
+    count: int
+    at: str
+    last: DeadLetterView | None
+
+
+class DeadLetters(msgspec.Struct, frozen=True):
+    """How many, and the commonest causes."""
+
+    total: BoundedCount = BoundedCount(0)
+    causes: Sequence[DeadCause] = ()
+
+
 class Cause(msgspec.Struct, frozen=True):
     """Why runs failed, how many of the newest did for the same reason, and the newest of these."""
 
@@ -79,7 +101,7 @@ async def overview(request: Request) -> HttpResponse:
     service, tenant, clock = service_of(request), tenant_of(request), context_of(request).clock
     coming = await service.list_jobs(tenant, JobFilter(sort="next", ended=False, limit=SHOWN))
     now = clock.now_ms()
-    soon = asyncio.ensure_future(load(clock, service.forecast(tenant, 1), FORECAST_SECONDS))
+    soon = asyncio.ensure_future(load_slow(clock, service.forecast(tenant, 1), FORECAST_SECONDS))
     parts = await load_all(
         clock,
         minutes=service.stats_series(tenant, "minute", now - HOUR - 2 * MINUTE),
@@ -88,12 +110,13 @@ async def overview(request: Request) -> HttpResponse:
         failing=service.list_jobs(tenant, JobFilter(failing=True, ended=False, limit=LOOKED_AT)),
         late=service.list_jobs(tenant, JobFilter(late=True, ended=False, limit=LOOKED_AT)),
         failures=service.list_runs(tenant, RunFilter(status="FAILED", limit=LOOKED_AT // 2)),
-        dead=service.list_dead(tenant, limit=LOOKED_AT),
+        dead=_dead(clock, service, tenant, fresh=not is_refresh(request)),
         proof=service.proof(tenant),
         destinations=service.list_destinations(tenant),
         nodes=service.list_nodes(),
     )
-    listed = [run for name in ("failures", "dead") for run in (parts[name].value.items if parts[name].value else ())]
+    failed = parts["failures"].value.items if parts["failures"].value else []
+    listed = [*failed, *(each.last for each in (parts["dead"].value or DeadLetters()).causes if each.last)]
     titles = await titles_of(clock, service, tenant, listed)
     failing, late = _count(parts["failing"]), _count(parts["late"])
     known = {name: parts[name].value for name in ("nodes", "backlog", "destinations", "proof")}
@@ -111,17 +134,16 @@ async def overview(request: Request) -> HttpResponse:
             ("Last day", "per hour", _drawn(parts["hours"], span_of, now, "hour")),
         ],
         ahead=_drawn(await soon, _ahead),
-        dead=_drawn(parts["dead"], lambda found: (_of_page(found), causes_of(found.items))),
         failures=_drawn(parts["failures"], lambda found: failures_of(found.items)),
         title=words.title,
         titles=titles,
-        **{name: parts[name] for name in ("backlog", "proof", "nodes")},
+        **{name: parts[name] for name in ("backlog", "dead", "proof", "nodes")},
     )
 
 
 def _drawn(part: Part, draw: Any, *more: Any) -> Part:
     """The part with what is shown of it, or its error."""
-    return part if part.error is not None else Part(draw(part.value, *more))
+    return part if part.error is not None or part.pending else Part(draw(part.value, *more))
 
 
 def _of_page(found: Page[Any]) -> BoundedCount:
@@ -188,11 +210,24 @@ def _ahead(forecast: Forecast) -> Ahead:
     )
 
 
-def causes_of(dead: Sequence[DeadLetterView]) -> list[Cause]:
-    """The commonest causes; `dead` is in order, the newest first."""
-    counts = Counter(letter.cause for letter in dead)
-    newest = {letter.cause: letter for letter in reversed(dead)}
-    return [Cause(cause, count, newest[cause]) for cause, count in counts.most_common(SHOWN)]
+async def _dead(clock: Clock, service: Service, tenant: int, *, fresh: bool) -> DeadLetters:
+    newest = (await service.list_dead(tenant, limit=LOOKED_AT)).items
+    if not newest:
+        return DeadLetters()
+    key = id(service), tenant
+    groups = await _paced.get(clock, key, lambda: service.group_dead(tenant, LetterFilter()), fresh=fresh)
+    return dead_letters_of(groups, newest)
+
+
+def dead_letters_of(groups: DeadGroups, newest: Sequence[DeadLetterView]) -> DeadLetters:
+    """`newest`: in order, the newest first."""
+    total = sum(group.count for group in groups.items)
+    last = {letter.cause: letter for letter in reversed(newest)}
+    common = sorted(groups.items, key=lambda group: -group.count)[:SHOWN]
+    return DeadLetters(
+        BoundedCount(min(total, COUNTED_DEAD), more=not groups.exact),
+        [DeadCause(group.cause, group.count, group.last_at, last.get(group.cause)) for group in common],
+    )
 
 
 def failures_of(runs: Sequence[RunView]) -> list[Cause]:

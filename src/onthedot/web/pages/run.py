@@ -181,7 +181,7 @@ async def _ask(request: Request, verb: str, form: Form, status: int = 200) -> Ht
         run=run,
         form=form,
         action=f"{here}/{verb}",
-        go="Cancel run",
+        go="Cancel run" if run.status in LIVE else None,
         tone="danger",
         return_to=asked_of(request, RETURN)["back"] or here,
     )

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from onthedot.api.context import context_of, service_of, tenant_of
 from onthedot.api.http.query_params import choice, flag, instant, integer, text
 from onthedot.api.http.responses import HttpResponse
+from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.node import NodeView
 from onthedot.model.run import RunStatus, RunView, TriggerKind
 from onthedot.store import RunFilter
@@ -31,6 +32,7 @@ ASKED = (
     choice("trigger", "What started it", get_args(TriggerKind)),
     text("node", "Id of the node", longest=100),
     flag("late", "Whether it started late", default=None),
+    flag("due", "Only runs that are due and wait to be started", default=None),
     instant("since", "Scheduled for this instant or later"),
     instant("until", "Scheduled for this instant or earlier"),
     text("cursor", "Cursor of the next page", longest=1000),
@@ -61,25 +63,42 @@ async def runs(request: Request) -> HttpResponse:
     """The runs page."""
     asked = asked_of(request, ASKED)
     service, tenant = service_of(request), tenant_of(request)
-    wanted = {name: value for name, value in asked.items() if name != "key"}
-    found = await service.list_runs(tenant, RunFilter(**wanted, limit=PAGE), asked["key"])
     clock = context_of(request).clock
+    now = clock.now_ms()
+    wanted = _wanted(asked, now)
+    found = await service.list_runs(tenant, wanted, asked["key"])
+    listed = [run for run in found.items if not asked["due"] or _is_due(run, now)]
     live = (await load(clock, service.list_nodes())).value or []
-    names = (await load(clock, service.node_names([asked["node"], *(run.node for run in found.items)]))).value or {}
-    titles = await titles_of(clock, service, tenant, found.items)
+    names = (await load(clock, service.node_names([asked["node"], *(run.node for run in listed)]))).value or {}
+    titles = await titles_of(clock, service, tenant, listed)
     return await show(
         request,
         "runs.html",
         asked=asked,
         given=_as_given(request),
-        rows=[run_row(run, names, titles[run.job_id]) for run in found.items],
+        rows=[run_row(run, names, titles[run.job_id]) for run in listed],
         next=found.next,
+        further={"until": format_instant(wanted.until or now)} if asked["due"] else {},
         job_title=_of_one(titles, asked["job_id"]),
         is_filtered=any(value is not None for value in asked.values()),
         statuses=[(status, words.status_words(status).capitalize()) for status in get_args(RunStatus)],
         triggers=TRIGGERS,
         nodes=_choices(live, names, asked["node"]),
     )
+
+
+def _wanted(asked: Mapping[str, Any], now: int) -> RunFilter:
+    given = {name: value for name, value in asked.items() if name not in ("key", "due")}
+    if asked["due"]:
+        given["status"] = asked["status"] or "PENDING"
+        given["until"] = now if asked["until"] is None else asked["until"]
+    return RunFilter(**given, limit=PAGE)
+
+
+def _is_due(run: RunView, now: int) -> bool:
+    """Scheduled for an instant that has passed may be more: what jitter delays, is to be tried again, or is parked."""
+    due = run.status == "PENDING" and run.reason is None and run.next_attempt_at is None
+    return due and (parse_rfc3339(run.due_at) or 0) <= now
 
 
 def _of_one(titles: Mapping[int, str], job_id: int | None) -> str:

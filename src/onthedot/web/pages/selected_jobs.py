@@ -15,7 +15,7 @@ from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import Invalid, NotFound
 from onthedot.model.bulk import BulkCount, BulkFilter, BulkRequest, BulkVerb
 from onthedot.web import words
-from onthedot.web.forms import Form, read_form
+from onthedot.web.forms import RATE_MOST, Form, read_form
 from onthedot.web.page import action, done, show
 from onthedot.web.pages.jobs import ASKED
 from onthedot.web.pause_choice import PAUSE_FIELDS, PAUSES, pause_end
@@ -24,7 +24,7 @@ from onthedot.web.typed_count import check_typed, must_be_typed
 __all__ = ["routes"]
 
 MOST = 100
-FIELDS = ("verb", "id", "all", "filter", "confirmed", "add", "remove", "typed", "shown", *PAUSE_FIELDS)
+FIELDS = ("verb", "id", "all", "filter", "confirmed", "add", "remove", "rate", "typed", "shown", *PAUSE_FIELDS)
 PLACES = ("sort", "cursor")  # of the address, which do not say which jobs
 
 
@@ -60,10 +60,10 @@ class Selection(msgspec.Struct, frozen=True):
     query: str
     asked: dict[str, Any]
 
-    def request(self, verb: BulkVerb, params: dict[str, Any] | None = None) -> BulkRequest:
+    def request(self, verb: BulkVerb, params: dict[str, Any] | None = None, rate: int | None = None) -> BulkRequest:
         if self.ids is not None:
-            return BulkRequest(verb=verb, ids=[*self.ids], params=params)
-        return BulkRequest(verb=verb, filter=_bulk_filter(self.asked), params=params)
+            return BulkRequest(verb=verb, ids=[*self.ids], params=params, rate=rate)
+        return BulkRequest(verb=verb, filter=_bulk_filter(self.asked), params=params, rate=rate)
 
 
 @action("/jobs/selected")
@@ -86,7 +86,7 @@ async def selected_jobs(request: Request) -> HttpResponse:
     try:
         check_typed(form, count.total)
         params = _params(form, verb, context_of(request).clock.now_ms())
-        started = await service.start_operation(tenant, chosen.request(verb, params))
+        started = await service.start_operation(tenant, chosen.request(verb, params, form.number("rate", 1, RATE_MOST)))
     except Invalid as error:
         return await _ask(request, form.refuse(_at_fields(error)), verb, chosen, count, 422)
     return done(request, f"{VERBS[verb].doing} {_how_many(count)}", f"/operations/{started.id}")

@@ -16,7 +16,7 @@ from onthedot.web import words
 from onthedot.web.charts import BarChart, bar_chart
 from onthedot.web.forms import read_form
 from onthedot.web.page import action, asked_of, done, page, show
-from onthedot.web.parts import Part, load
+from onthedot.web.parts import Part, load_slow
 
 __all__ = ["routes"]
 
@@ -48,13 +48,13 @@ async def upcoming(request: Request) -> HttpResponse:
     service, tenant, clock = service_of(request), tenant_of(request), context_of(request).clock
     until = asked["until"] or clock.now_ms() + WITHIN[asked["within"] or "day"]
     found = await service.upcoming(tenant, until, PAGE, asked["cursor"])
-    ahead = await load(clock, service.forecast(tenant), FORECAST_SECONDS)
+    ahead = await load_slow(clock, service.forecast(tenant), FORECAST_SECONDS)
     return await show(
         request,
         "upcoming.html",
         asked=asked,
         found=found,
-        ahead=ahead if ahead.error is not None else Part(next_day(ahead.value)),
+        ahead=ahead if ahead.pending or ahead.error is not None else Part(next_day(ahead.value)),
         spans=[("hour", "Next hour"), ("week", "Next 7 days")],
     )
 

@@ -2,6 +2,7 @@
 const map = document.getElementById("keys");
 const quick = document.getElementById("quick");
 const pages = [...document.querySelectorAll("nav.tabs a[data-key]")];
+const search = () => document.querySelector("form[data-filters] input[type=search]") || quick;
 let going = 0;
 
 const typing = (element) => element.closest?.("input, textarea, select, [contenteditable]") && element.type !== "checkbox";
@@ -18,10 +19,15 @@ const show = () => {
   const title = document.createElement("h1");
   title.textContent = "Keyboard shortcuts";
   const table = document.createElement("table");
-  if (quick) table.append(row(["/"], "Search jobs"));
+  if (search()) table.append(row(["/"], search() === quick ? "Search jobs" : "Search this list"));
   for (const page of pages) table.append(row(["g", page.dataset.key], page.textContent));
   table.append(row(["?"], "This list"), row(["Esc"], "Close"));
-  map.replaceChildren(title, table);
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "button small";
+  close.textContent = "Close";
+  close.addEventListener("click", () => map.close());
+  map.replaceChildren(title, table, close);
   map.showModal();
 };
 map.addEventListener("click", (event) => { if (event.target === map) map.close(); });
@@ -36,7 +42,7 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "g") going = setTimeout(() => { going = 0; }, 1500);
   else if (event.key === "?") { event.preventDefault(); show(); }
   else if (event.key === "/") {
-    const field = document.querySelector("form[data-filters] input[type=search]") || quick;
+    const field = search();
     if (field) { event.preventDefault(); field.focus(); field.select(); }
   }
 });

@@ -125,7 +125,7 @@ const refresh = async () => {
 };
 const soon = (ms) => { if (!waiting) waiting = setTimeout(refresh, ms); };
 
-let events = null, retry = 0;
+let events = null, retry = 0, missed = false;
 const happened = () => {
   sign.classList.remove("beat"); void sign.offsetWidth; sign.classList.add("beat");
   soon(Math.max(50, SOON - (Date.now() - updated)));
@@ -133,8 +133,13 @@ const happened = () => {
 const start = () => {
   if (events) return;
   events = new EventSource(`${root}/v1/events?digest=true`);
-  events.onopen = () => { trouble = ""; say(); };
+  events.onopen = () => {
+    trouble = "";
+    say();
+    if (missed) { missed = false; refresh(); } // what happened meanwhile is not told again
+  };
   events.onerror = () => {
+    missed = true;
     if (events && events.readyState === EventSource.CLOSED) { stop(); retry = setTimeout(start, RECONNECT); }
   };
   events.addEventListener("changed", happened);

@@ -11,10 +11,15 @@ const span = (seconds) => {
     }
   }
 };
-const relative = (seconds) =>
-  seconds > 1 ? `in ${span(Math.ceil(seconds))}` : seconds < -1 ? `${span(Math.floor(-seconds))} ago` : "now";
+const relative = (seconds, due) => {
+  if (seconds > 1) return `in ${span(Math.ceil(seconds))}`;
+  if (seconds >= -1) return "now";
+  if (due && seconds > -60) return "due now";
+  return `${due ? "due " : ""}${span(Math.floor(-seconds))} ago`;
+};
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "local time";
+const three = (number) => String(number).padStart(3, "0");
 const two = (number) => String(number).padStart(2, "0");
 const local = (at) =>
   `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
@@ -27,12 +32,13 @@ const tick = () => {
     if (Number.isNaN(at.getTime())) continue;
     if (time.dataset.said !== time.dateTime) {  // new, or changed by a refresh
       time.dataset.said = time.dateTime;
-      const utc = `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`;
-      time.title = zone === "UTC" ? utc : `${local(at)} ${zone}\n${utc}`;
-      if ("absolute" in time.dataset) time.textContent = local(at);
+      const exact = "ms" in time.dataset ? `.${three(at.getMilliseconds())}` : "";
+      const utc = `${at.toISOString().slice(0, 19).replace("T", " ")}${exact} UTC`;
+      time.title = zone === "UTC" ? utc : `${local(at)}${exact} ${zone}\n${utc}`;
+      if ("absolute" in time.dataset) time.textContent = `${local(at)}${exact}`;
     }
     if ("absolute" in time.dataset) continue;
-    const words = relative((at - now) / 1000);
+    const words = relative((at - now) / 1000, "due" in time.dataset);
     if (time.textContent !== words) time.textContent = words;
   }
 };
