@@ -142,6 +142,9 @@ async def test_a_failed_run_tells_why_what_next_and_how_it_was_when_it_went_well
     ):
         assert expected in page, expected
     assert "s3cret" not in page
+    compared = page[page.index("Beside the last good run") :]
+    assert 'class="differs"><td>Status <span class="mark" title="differs">' in compared
+    assert "<tr><td>Scheduled</td>" in compared
     found = await text_of(site, f"/runs/{bad}?log=SECOND")
     assert ("first line" in found, ">second" in found) == (False, True)
     live = await site.get(f"/runs/{bad}", headers={"x-onthedot-live": "1"})

@@ -13,20 +13,23 @@ __all__ = ["ComparedLine", "compare"]
 
 
 class ComparedLine(msgspec.Struct, frozen=True):
+    """`always`: it differs between any two runs, which tells nothing."""
+
     label: str
     this: str
     other: str
+    always: bool = False
 
     @property
     def differs(self) -> bool:
-        return self.this != self.other
+        return self.this != self.other and not self.always
 
 
 def compare(run: RunView, good: RunView) -> list[ComparedLine]:
     """Both as the list of runs has them."""
     found = [
         ComparedLine("Status", status_words(run.status), status_words(good.status)),
-        ComparedLine("Scheduled", utc(run.scheduled_for), utc(good.scheduled_for)),
+        ComparedLine("Scheduled", utc(run.scheduled_for), utc(good.scheduled_for), always=True),
         ComparedLine("Started late by", how_long(run.lateness_ms) or "–", how_long(good.lateness_ms) or "–"),
         ComparedLine("Took", how_long(run.duration_ms) or "–", how_long(good.duration_ms) or "–"),
         ComparedLine("Tries", str(run.tries), str(good.tries)),
