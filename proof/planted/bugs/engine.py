@@ -138,6 +138,7 @@ BUGS = (
         name="no lease",
         what="a node that was frozen or cut off goes on as if nothing had been",
         faults=("freeze", "cut"),
+        seeds=tuple(range(1, 13)),
         shows=("zombie", "repeated", "at_most_once"),
         edits=(Swap("onthedot.engine.membership.lease:Lease.may_start", lambda self, now=None: True),),
     ),
