@@ -11,6 +11,7 @@ from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobView
 from onthedot.model.schedule import Schedule
 from onthedot.model.targets import Target
+from onthedot.model.targets.registry import find_spec
 from onthedot.timing import describe
 from onthedot.timing.zones import zone
 
@@ -52,7 +53,8 @@ def pieces(path: str) -> list[str]:
 
 def kind_words(kind: str) -> str:
     """A type of target."""
-    return {"checkin": "Check-in"}.get(kind, kind.capitalize())
+    spec = find_spec(kind)
+    return ((spec and spec.label) or kind).capitalize()
 
 
 def title(job: JobView) -> str:

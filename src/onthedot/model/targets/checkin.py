@@ -24,6 +24,7 @@ class CheckinTarget(TargetSpec, frozen=True, kw_only=True, tag="checkin"):
         Flag("grace", "Check-in: how long after each slot the report of the job may come, such as 5m", ("--checkin",)),
     )
     reports: ClassVar[bool] = True
+    label: ClassVar[str | None] = "check-in"
     writes_log: ClassVar[bool] = False  # what it reports is in the store
 
     grace: Duration = Duration(5 * MINUTE)  # after the slot, and after the report that it has started

@@ -27,6 +27,7 @@ class QueueTarget(TargetSpec, frozen=True, kw_only=True, tag="queue"):
     default_timeout: ClassVar[Duration | None] = Duration(10 * SECOND)
     writes_log: ClassVar[bool] = False
     calls_back: ClassVar[bool] = True
+    waits_for: ClassVar[str] = "broker"
     notes: ClassVar[Mapping[str, FieldNote]] = {
         "broker": FieldNote("The name of a broker in the settings.", {"broker": "orders"}),
         "topic": FieldNote("The topic, subject, stream or queue.", {"topic": "orders.created"}),

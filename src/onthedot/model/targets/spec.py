@@ -48,6 +48,8 @@ class Target:
     writes_log: ClassVar[bool] = True  # False: a one-off run gets no log file of its own
     calls_back: ClassVar[bool] = False  # what it calls gets a callback URL, and can tell later how it ended
     reports: ClassVar[bool] = False  # it runs elsewhere, and reports (`report_within`)
+    label: ClassVar[str | None] = None  # its type in words; None: the type is a word
+    waits_for: ClassVar[str] = "destination"  # what its runs wait for while that is away or busy, as `waiting` says it
     level: ClassVar[int] = 1  # the lowest code level (`model.level`) that runs this kind
     flags: ClassVar[tuple[Flag, ...]] = ()
     notes: ClassVar[Mapping[str, FieldNote]] = {}  # what each field means, for the manual and the OpenAPI document

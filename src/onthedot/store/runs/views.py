@@ -20,8 +20,6 @@ from onthedot.store.runs.row import CALLBACK, OPEN, decode_attempts
 __all__ = ["asks_for_nodes", "decode_params", "history_view", "live_status", "live_view", "recent_run"]
 
 CHECK_IN = "check-in"
-BROKERS = "queue"
-"""The type of target whose destinations are message brokers."""
 TAKEN_WITHIN = 1000
 """ms in which a run that is due is usually taken: what asks for no labels is not looked for among the nodes before."""
 REASON = 200
@@ -137,8 +135,8 @@ def _in_the_store(row: Row) -> _Wait:
     place = read_waiting(row["requires"]) if what and not row["parked"] else None
     if place is None:
         return _NOTHING
-    if what == "destination" and type_of(row["requires"]) == BROKERS:
-        what = "broker"
+    if what == "destination" and (kind := find_spec(type_of(row["requires"]))) is not None:
+        what = kind.waits_for
     return _Wait(what, place.destination, row["waiting_since"])
 
 

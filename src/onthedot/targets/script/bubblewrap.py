@@ -132,7 +132,10 @@ class _BubblewrapRun(SandboxRun):
             raise SandboxFailed(NOT_SET_UP) from None
         except PermissionError as error:
             raise SandboxFailed(f"the limits could not be set: {error}") from error
-        os.write(self._go, b"x")
+        try:
+            os.write(self._go, b"x")
+        except BrokenPipeError:  # it has failed and gone meanwhile
+            raise SandboxFailed(NOT_SET_UP) from None
         self._close_go()
 
     async def wait(self) -> int:

@@ -55,7 +55,9 @@ class Airflow:
         answer = await self._ask("GET", self._path(workflow, name))
         if answer.status == 404:
             await self._check_it_is_there()
-            return None
+            answer = await self._ask("GET", self._path(workflow, name))  # it may have been back only since
+            if answer.status == 404:
+                return None
         found = _object(answer)
         if found.get("dag_run_id") != name:
             raise EngineDown("it answered something else than the DAG run: is this the URL of the API?")

@@ -15,7 +15,7 @@ from itertools import islice
 
 from onthedot.clock import Clock
 from onthedot.targets.workflow.engine import EngineDown, Execution, WorkflowEngine
-from onthedot.targets.workflow.trouble import Trouble, words_of
+from onthedot.targets.workflow.outages import Outages, words_of
 
 __all__ = ["EndWatch"]
 
@@ -42,7 +42,7 @@ class EndWatch:
         self._followed: dict[str, _Followed] = {}
         self._sooner = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self.trouble = Trouble(engine)
+        self.outages = Outages(engine)
 
     async def ended(self, workflow: str, name: str) -> Execution | None:
         """How it ended; None: it is gone."""
@@ -57,7 +57,7 @@ class EndWatch:
         finally:
             if self._followed.get(name) is followed:
                 del self._followed[name]
-                self.trouble.over(name)
+                self.outages.over(name)
 
     async def close(self) -> None:
         if self._task is not None:
@@ -102,13 +102,13 @@ class EndWatch:
             going = await self._engine.going(workflow)
         except EngineDown as down:
             for each in group:
-                self.trouble.tell(each.name, str(down))
+                self.outages.tell(each.name, str(down))
             return []
         except Exception:
             return group
         for each in group:
             if each.name in going:
-                self.trouble.over(each.name)
+                self.outages.over(each.name)
                 self._again(each)
         return [each for each in group if each.name not in going]
 
@@ -117,12 +117,12 @@ class EndWatch:
         try:
             found = await self._engine.look(followed.workflow, followed.name)
         except EngineDown as down:
-            self.trouble.tell(followed.name, str(down))
+            self.outages.tell(followed.name, str(down))
             return False
         except Exception as error:  # it is refused, or nobody foresaw the answer: that does not say that it has ended
-            self.trouble.tell(followed.name, words_of(error))
+            self.outages.tell(followed.name, words_of(error))
             return True
-        self.trouble.over(followed.name)
+        self.outages.over(followed.name)
         if found is not None and found.state == "going":
             self._again(followed)
         elif not followed.ended.done():

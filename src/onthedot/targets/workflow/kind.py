@@ -26,9 +26,9 @@ from onthedot.targets.workflow.airflow import Airflow
 from onthedot.targets.workflow.argo import Argo
 from onthedot.targets.workflow.engine import EngineDown, StartRefused, WorkflowEngine
 from onthedot.targets.workflow.following import FIRST, EndWatch
+from onthedot.targets.workflow.outages import words_of
 from onthedot.targets.workflow.run import STOP_WITHIN, WorkflowRun, mark_of
 from onthedot.targets.workflow.step_functions import StepFunctions
-from onthedot.targets.workflow.trouble import words_of
 from onthedot.telemetry import emit
 
 __all__ = ["Workflows"]

@@ -28,7 +28,7 @@ from onthedot.targets.workflow.engine import (
     WorkflowEngine,
 )
 from onthedot.targets.workflow.following import EndWatch
-from onthedot.targets.workflow.trouble import words_of
+from onthedot.targets.workflow.outages import words_of
 
 __all__ = ["STOP_WITHIN", "WorkflowRun", "mark_of", "new_execution"]
 
@@ -118,14 +118,14 @@ class WorkflowRun:
                     return await self._ask_once(new)
                 except EngineDown as down:
                     self._stage = f"{self._engine.title} at {self._engine.address} does not answer: {down}"
-                    self._watch.trouble.tell(new.name, str(down))
+                    self._watch.outages.tell(new.name, str(down))
                 except StartRefused as refused:
                     error = f"not started: {self._engine.title}: {refused}"
                     raise NoExecution(Outcome(kind="error", retryable=refused.retryable, error=error)) from None
                 await self._clock.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
         finally:
-            self._watch.trouble.over(new.name)
+            self._watch.outages.over(new.name)
 
     async def _ask_once(self, new: NewExecution) -> Execution | None:
         call = self._call

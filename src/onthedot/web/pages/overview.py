@@ -79,7 +79,7 @@ class DeadCause(msgspec.Struct, frozen=True):
     last: DeadLetterView | None
 
 
-class DeadLetters(msgspec.Struct, frozen=True):
+class DeadLetterSummary(msgspec.Struct, frozen=True):
     """How many, and the commonest causes."""
 
     total: BoundedCount = BoundedCount(0)
@@ -116,7 +116,7 @@ async def overview(request: Request) -> HttpResponse:
         nodes=service.list_nodes(),
     )
     failed = parts["failures"].value.items if parts["failures"].value else []
-    listed = [*failed, *(each.last for each in (parts["dead"].value or DeadLetters()).causes if each.last)]
+    listed = [*failed, *(each.last for each in (parts["dead"].value or DeadLetterSummary()).causes if each.last)]
     titles = await titles_of(clock, service, tenant, listed)
     failing, late = _count(parts["failing"]), _count(parts["late"])
     known = {name: parts[name].value for name in ("nodes", "backlog", "destinations", "proof")}
@@ -210,21 +210,21 @@ def _ahead(forecast: Forecast) -> Ahead:
     )
 
 
-async def _dead(clock: Clock, service: Service, tenant: int, *, fresh: bool) -> DeadLetters:
+async def _dead(clock: Clock, service: Service, tenant: int, *, fresh: bool) -> DeadLetterSummary:
     newest = (await service.list_dead(tenant, limit=LOOKED_AT)).items
     if not newest:
-        return DeadLetters()
+        return DeadLetterSummary()
     key = id(service), tenant
     groups = await _paced.get(clock, key, lambda: service.group_dead(tenant, LetterFilter()), fresh=fresh)
     return dead_letters_of(groups, newest)
 
 
-def dead_letters_of(groups: DeadGroups, newest: Sequence[DeadLetterView]) -> DeadLetters:
+def dead_letters_of(groups: DeadGroups, newest: Sequence[DeadLetterView]) -> DeadLetterSummary:
     """`newest`: in order, the newest first."""
     total = sum(group.count for group in groups.items)
     last = {letter.cause: letter for letter in reversed(newest)}
     common = sorted(groups.items, key=lambda group: -group.count)[:SHOWN]
-    return DeadLetters(
+    return DeadLetterSummary(
         BoundedCount(min(total, COUNTED_DEAD), more=not groups.exact),
         [DeadCause(group.cause, group.count, group.last_at, last.get(group.cause)) for group in common],
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from onthedot.targets.workflow.engine import EngineDown, StartRefused, WorkflowEngine
 from onthedot.telemetry import emit
 
-__all__ = ["Trouble", "words_of"]
+__all__ = ["Outages", "words_of"]
 
 
 def words_of(error: Exception) -> str:
@@ -13,7 +13,7 @@ def words_of(error: Exception) -> str:
     return str(error) if isinstance(error, (EngineDown, StartRefused)) else f"{type(error).__name__}: {error}"
 
 
-class Trouble:
+class Outages:
     """Of one engine, as this node uses it."""
 
     def __init__(self, engine: WorkflowEngine) -> None:
