@@ -232,9 +232,7 @@ class _Reader:
                 parts.append(self._text[self._at + 1])
                 self._at += 2
             elif self._text.startswith("$(", self._at):
-                end = _closing(self._text, self._at + 2) + 1
-                parts.append(self._text[self._at : end])
-                self._at = end
+                parts.append(self._substitution())
             elif self._text.startswith("${", self._at):
                 end = self._text.index("}", self._at) + 1
                 parts.append(self._text[self._at : end])
@@ -243,6 +241,11 @@ class _Reader:
                 parts.append(here)
                 self._at += 1
         return "".join(parts)
+
+    def _substitution(self) -> str:
+        begin = self._at
+        self._at = _closing(self._text, begin + 2) + 1
+        return self._text[begin : self._at]
 
     def _quoted(self) -> str:
         self._at += 1
@@ -256,9 +259,7 @@ class _Reader:
                 parts.append(self._text[self._at + 1])
                 self._at += 2
             elif self._text.startswith("$(", self._at):
-                end = _closing(self._text, self._at + 2) + 1
-                parts.append(self._text[self._at : end])
-                self._at = end
+                parts.append(self._substitution())
             else:
                 parts.append(here)
                 self._at += 1
