@@ -17,7 +17,6 @@ class Work:
     """A call as `InProcessFunctions` has them: it keeps its own result and gives it to whoever waits at home."""
 
     def __init__(self, work: Callable[[], Awaitable[object]]) -> None:
-        self.may_wait = False
         self.home: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self.brought_by: threading.Thread | None = None
         self._work = work
@@ -39,6 +38,9 @@ class Work:
 
     def tell_begun(self) -> bool:
         return True
+
+    def may_wait(self) -> bool:
+        return False
 
 
 def send(other: LoopThread, work: Callable[[], Awaitable[object]]) -> Work:

@@ -19,7 +19,7 @@ BUGS = (
         "callback: done when accepted",
         "a call that was only accepted is recorded as done",
         "onthedot.plan.outcome:on_outcome",
-        'run.spec.policy.completion != "answer"',
+        'spec.policy.completion != "answer"',
         "False",
         focus=_CALLED,
     ),

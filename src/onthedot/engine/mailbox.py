@@ -72,7 +72,9 @@ class Mailbox(Generic[T]):
         """The fast path of `put`: at once or not at all. Those who already wait go first."""
         if len(self._items) >= self.size or self._senders:
             return False
-        self._append(item)
+        self._items.append(item)
+        if self._reader is not None:
+            self._wake(item)
         return True
 
     async def put(self, item: T) -> None:
@@ -139,7 +141,12 @@ class Mailbox(Generic[T]):
 
     def _append(self, item: T) -> None:
         self._items.append(item)
-        if self._reader is not None and not self._reader.done() and (self._enough is None or self._enough(item)):
+        if self._reader is not None:
+            self._wake(item)
+
+    def _wake(self, item: T) -> None:
+        assert self._reader is not None
+        if not self._reader.done() and (self._enough is None or self._enough(item)):
             self._reader.set_result(None)
 
     def _let_in(self) -> None:

@@ -42,14 +42,22 @@ class CalledFor(Protocol):
     def params(self) -> dict[str, Any]: ...
 
 
-CALLED_FOR: ContextVar[CalledFor | None] = ContextVar("onthedot_run", default=None)
+class Inside(Protocol):
+    """What carries a call out in this process."""
+
+    @property
+    def call(self) -> CalledFor: ...
+
+
+CALLED_FOR: ContextVar[Inside | None] = ContextVar("onthedot_run", default=None)
 
 
 def current_run() -> CurrentRun:
     """The run that this function is called for. Works in functions of an embedded `Scheduler`, sync and async, in
     functions of a server, which run in worker processes, and in commands. RuntimeError outside of a run."""
-    call = CALLED_FOR.get()
-    if call is not None:
+    inside = CALLED_FOR.get()
+    if inside is not None:
+        call = inside.call
         return CurrentRun(
             id=call.run_id,
             job_id=call.job_id,

@@ -91,12 +91,12 @@ class Lost(msgspec.Struct, frozen=True, kw_only=True):
 def on_outcome(run: ClaimedRun, outcome: Outcome, now: int, random: chance.Random, *, begun: bool = True) -> Decision:
     """A target answered, failed, timed out, or was told to stop; `begun` False: it was stopped before any send."""
     if outcome.kind == "ok":
-        tries, losses = run.tries + 1, run.losses
-        if run.spec.target.report_within is not None:  # by the slot: it is not late because we were
-            within = max(0, run.due_at + run.spec.target.report_within - now)
+        spec, tries, losses = run.spec, run.tries + 1, run.losses
+        if spec.target.reports and spec.target.report_within is not None:  # by the slot: it is not late because we were
+            within = max(0, run.due_at + spec.target.report_within - now)
             return Accepted(within_ms=within, tries=run.tries, losses=losses)
-        if run.spec.policy.completion != "answer":
-            return Accepted(within_ms=run.spec.policy.completion_timeout, tries=run.tries, losses=losses)
+        if spec.policy.completion != "answer":
+            return Accepted(within_ms=spec.policy.completion_timeout, tries=run.tries, losses=losses)
         return Done(status="done", tries=tries, losses=losses) if tries > 1 or losses else AT_FIRST_TRY
     if outcome.kind == "interrupted":
         return on_interrupted(run, now)

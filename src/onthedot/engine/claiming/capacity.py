@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.model.labels import type_of
 from onthedot.model.node import SlotUse
+from onthedot.model.run import ClaimedRun
 
 __all__ = ["Capacity", "pool_of"]
 
@@ -54,6 +55,10 @@ class Capacity:
     def of(self, target_type: str) -> SlotPool:
         """A job may have got a target of another kind since the claim looked: it must be counted somewhere."""
         return self.pools.get(target_type) or next(iter(self.pools.values()))
+
+    def of_run(self, run: ClaimedRun) -> SlotPool:
+        """Asked for each run several times: as one call."""
+        return self.pools.get(run.spec.target.type) or next(iter(self.pools.values()))
 
     @property
     def capacity(self) -> int:

@@ -168,8 +168,7 @@ class Claimer:
             return Missed([], error, adopted)
         self._time.observe(claims[0].now, sent, self._clock.monotonic())
         for claim in claims:
-            for run in claim.runs:  # ours from here on, before anything else can look
-                self._owned.add(run.id, run.token)
+            self._owned.add_all(claim.runs)  # ours from here on, before anything else can look
         brought = [(name, want.limit, claim) for name, want, claim in zip(names, wants, claims, strict=False)]
         if len(claims) < len(wants):
             return Missed(brought, StoreUnavailable("the store became unavailable during a claim"), adopted)

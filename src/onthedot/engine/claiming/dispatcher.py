@@ -67,6 +67,7 @@ class Dispatcher:
         self.closed = False
         self._clock = clock
         self._slots = slots
+        self._pool = slots.of_run
         self._claimer = claimer
         self._gate = gate
         self._offers = offers
@@ -313,7 +314,7 @@ class Dispatcher:
         self, run: ClaimedRun, now_us: int, may_start: bool, ready: list[Monitor], *, waited: bool = False
     ) -> None:
         pool = self._pool(run)
-        pool.hold()
+        pool.held += 1
         if self.closed:
             self._return(run, pool)
         elif may_start and (run.due_at * 1000 <= now_us or run.work is not None):
@@ -383,9 +384,6 @@ class Dispatcher:
     def _return(self, run: ClaimedRun, pool: SlotPool) -> None:
         pool.let_go(run.id)
         self._context.recorder.put_over(Return(run.id, run.token) if run.work is None else Detach(run.id, run.token))
-
-    def _pool(self, run: ClaimedRun) -> SlotPool:
-        return self._slots.of(run.spec.target.type)
 
     # stopping
 

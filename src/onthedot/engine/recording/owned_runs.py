@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from onthedot.engine.messages import Fence
+from onthedot.model.run import ClaimedRun
 
 __all__ = ["OwnedRuns"]
 
@@ -18,6 +19,9 @@ class OwnedRuns:
 
     def add(self, run_id: str, token: int) -> None:
         self._tokens[run_id] = token
+
+    def add_all(self, runs: Sequence[ClaimedRun]) -> None:
+        self._tokens.update([(run.id, run.token) for run in runs])
 
     def release(self, run_id: str, token: int) -> None:
         """Only if it is that very claim: a retried run may be ours again before the answer to its finish arrives."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 import msgspec
 
@@ -235,14 +236,17 @@ class Recorder:
             asyncio.get_running_loop().call_exception_handler(said)
 
 
+_run_id = attrgetter("run.id")
+
+
 def _one_of_each(finished: list[Finished]) -> tuple[list[Finished], list[Finished]]:
     """The first result of each run, and the others. A callback may end a try before the answer to its call has come:
     the run is claimed anew, perhaps here, and then both attempts have a result. The store knows them by their run."""
+    if len(set(map(_run_id, finished))) == len(finished):  # nearly always
+        return finished, []
     first: dict[str, Finished] = {}
     for item in finished:
         first.setdefault(item.run.id, item)
-    if len(first) == len(finished):  # nearly always
-        return finished, []
     return list(first.values()), [item for item in finished if first[item.run.id] is not item]
 
 

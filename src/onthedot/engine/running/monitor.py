@@ -339,7 +339,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         if self._is_over:
             return
         self._is_over = True
-        self._clear_deadline()
+        if self._deadline is not None:
+            self._clear_deadline()
         if self._log is not None:
             self._context.live_logs.ended(self._log)
         self._ended(self)

@@ -141,7 +141,7 @@ class SlotPool:
         if seconds is not None:
             before = seconds if self._run_seconds is None else self._run_seconds
             self._run_seconds = before + (seconds - before) / 8
-        return self._gave_room(run_id)
+        return bool(self.wanted or self.backlog.runs) and self._gave_room(run_id)
 
     @property
     def at_leisure(self) -> bool:

@@ -16,6 +16,7 @@ import contextlib
 import sys
 from array import array
 from collections.abc import Sequence
+from itertools import chain
 from struct import Struct
 from typing import Any
 
@@ -108,18 +109,20 @@ def booleans_of(data: bytes) -> list[bool | None]:
 
 def texts(values: Sequence[str | None]) -> bytes:
     """`text[]` as the server takes it."""
-    if not values:
+    count = len(values)
+    if not count:
         return _EMPTY.pack(0, 0, _TEXT)
-    length, parts, nulls = _LENGTH.pack, [], 0
-    for value in values:
-        if value is None:
-            parts.append(_NULL)
-            nulls = 1
-        else:
-            text = value.encode()
-            parts.append(length(len(text)))
-            parts.append(text)
-    return _HEAD.pack(1, nulls, _TEXT, len(values), 1) + b"".join(parts)
+    try:
+        encoded = list(map(str.encode, values))  # type: ignore[arg-type]  # a null among them is the TypeError
+    except TypeError:
+        elements = [_NULL if value is None else _sized(value.encode()) for value in values]
+        return _HEAD.pack(1, 1, _TEXT, count, 1) + b"".join(elements)
+    lengths = map(_LENGTH.pack, map(len, encoded))
+    return _HEAD.pack(1, 0, _TEXT, count, 1) + b"".join(chain.from_iterable(zip(lengths, encoded, strict=True)))
+
+
+def _sized(text: bytes) -> bytes:
+    return _LENGTH.pack(len(text)) + text
 
 
 def texts_of(data: bytes) -> list[str | None]:

@@ -166,7 +166,7 @@ class Claims(Looks, OneOffClosing):
 
     async def _follow_up(self, tx: Transaction, node: str, taken: _ClaimedRows, batch: ClaimBatch) -> list[ClaimedRun]:
         jobs = await self._specs.read(tx, (row.job_id for row in (*taken.cursors, *taken.lanes)))
-        specs = await self._specs.read_specs(tx, (row.job_id for row in taken.free))
+        specs = await self._specs.read_specs(tx, map(_job_id, taken.free))
         await _look_ahead(tx, [*taken.cursors, *(row for row in taken.lanes if row.cursor)], jobs, batch)
         runs = list[ClaimedRun]()
         for place, row in enumerate(taken.cursors, 1):
@@ -235,6 +235,7 @@ def _earlier(one: int | None, other: int | None) -> int | None:
 
 
 _due = attrgetter("due_at")
+_job_id = attrgetter("job_id")
 
 
 async def _look_ahead(

@@ -15,8 +15,9 @@ from msgspec import UNSET
 from onthedot.model.alerts import Alerting, own_rule
 from onthedot.model.result import large_result
 from onthedot.model.run import ClaimedRun, Outcome
-from onthedot.plan import FIRINGS, Decision, Done, laned
+from onthedot.plan import FIRINGS, Decision, laned
 from onthedot.plan.alerts import exceeds, rules_of
+from onthedot.plan.outcome import AT_FIRST_TRY
 from onthedot.store.driver import Collision, Driver, Transaction
 from onthedot.store.jobs.close_one_offs import note_endings
 from onthedot.store.jobs.noticed import is_late, noticed_of
@@ -56,14 +57,10 @@ class DoneRun(Shape, frozen=True, kw_only=True):
 def went_well(result: Finished) -> bool:
     """Nothing follows from it: no retry, dead letter or log, no earlier attempt to keep, nobody waits for a lane, no
     other job is concerned."""
-    run, decision, outcome = result.run, result.decision, result.outcome
+    run, outcome = result.run, result.outcome
     spec = run.spec
     return (
-        type(decision) is Done
-        and decision.status == "done"
-        and decision.reason is None
-        and decision.tries == run.tries + 1
-        and decision.losses == run.losses
+        result.decision is AT_FIRST_TRY
         and not run.attempts
         and not result.log
         and outcome.error is None
@@ -84,7 +81,7 @@ def is_unusual(result: Finished, alerting: Alerting) -> bool:
 async def record_done(driver: Driver, node: str, results: Sequence[Finished]) -> list[Finished]:
     """Write them. Answers those that matched nothing: whose they are, or what became of them, is not for here."""
     ordered = sorted(results, key=_id)  # verbs lock the runs of a job in this order too
-    also = "also.stats" if any(result.run.recurring for result in ordered) else "also.nothing"
+    also = "also.stats" if any(map(_recurring, ordered)) else "also.nothing"
     done = [_done(result) for result in ordered]
     rest = await _record(driver, node, ordered, done, also)
     if not rest:
@@ -116,6 +113,7 @@ async def _notice(driver: Driver, node: str, results: Sequence[Finished]) -> Non
 
 
 _id = attrgetter("run.id")
+_recurring = attrgetter("run.recurring")
 
 
 def _done(result: Finished) -> DoneRun:

@@ -31,7 +31,6 @@ from onthedot.targets.registry import names
 
 __all__ = ["InProcessFunctions"]
 
-_log: contextvars.ContextVar[Callable[[str], None] | None] = contextvars.ContextVar("onthedot_log", default=None)
 _OK = Outcome(kind="ok")
 _REMEMBERED = 1000
 STOP_WITHIN = 1.0
@@ -42,9 +41,9 @@ class _RunLog(logging.Handler):
     """Passes what is logged inside a call on to that call's run."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        write = _log.get()
-        if write is not None:
-            write(self.format(record) + "\n")
+        started = CALLED_FOR.get()
+        if isinstance(started, InProcessCall):
+            started.write(self.format(record) + "\n")
 
 
 class InProcessFunctions(Kind):
@@ -94,16 +93,12 @@ class InProcessFunctions(Kind):
         return self._clock is not None and self._waits.get(target.function, False)
 
     def start(self, call: Call, at: float, done: Done) -> Handle:
-        assert isinstance(call.target, FunctionTarget)
-        assert self._home is not None, "not entered"
-        assert self._threads is not None
-        name = call.target.function
-        function = self._functions.get(name)
-        given = call.params
-        if "trigger" in given and function is not None:
+        name = call.target.function  # type: ignore[attr-defined]  # the registry asks for no other kind of target
+        function, given, clock = self._functions.get(name), call.params, self._clock
+        if given and "trigger" in given and function is not None:
             given = _without_trigger(function, given)
-        early = self._clock is not None and at > self._clock.monotonic()
-        started = InProcessCall(self, function, call, given, at, done, self._clock if early else None)
+        early = clock is not None and at > clock.monotonic()
+        started = InProcessCall(self, function, call, given, at, done, clock if early else None)
         if function is None:
             started.outcome = Outcome(kind="refused", error=f"{name} is not registered in this program")
         elif misfit := self._misfit(name, function, given):
@@ -112,12 +107,13 @@ class InProcessFunctions(Kind):
             self._loop_thread.send_early(started, at)
         elif started.outcome is not None:
             started.began = at
-            self._home.call_soon(started.bring_home)
+            asyncio.get_running_loop().call_soon(started.bring_home)
         else:
             call.begun(at)
             if self._waits[name]:
                 self._loop_thread.send(started)
             else:
+                assert self._threads is not None, "not entered"
                 self._threads.send(started)
         return started
 
@@ -158,7 +154,7 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
 
     _kind: InProcessFunctions
     _function: Callable[..., Any] | None
-    _call: Call
+    call: Call
     _given: dict[str, Any]
     _at: float
     _done: Done | None
@@ -169,9 +165,8 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
     began: float | None = None
     _ended: float | None = None
 
-    @property
     def may_wait(self) -> bool:
-        return self._clock is not None and self._call.stopped is None
+        return self._clock is not None and self.call.stopped is None
 
     def stop(self, cause: Cause) -> Stop:
         """A coroutine is cancelled; a thread can only be left to its end."""
@@ -185,7 +180,7 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
         if self._is_home():
             return Stop.ENDED
         if cause != "recalled":
-            self._call.stopped = cause
+            self.call.stopped = cause
             loop_thread.cancel(self)
         return Stop.STOPPING
 
@@ -200,8 +195,8 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
         if done is None:
             return
         if self.lack is not None:
-            self._call.lacks(self.lack)
-        stopped = self._call.stopped is not None  # too late: what came of it is why it was stopped
+            self.call.lacks(self.lack)
+        stopped = self.call.stopped is not None  # too late: what came of it is why it was stopped
         done(Ended(None if stopped else self.outcome, self.began, self._ended))
 
     def tell_begun(self) -> bool:
@@ -209,7 +204,7 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
             return True
         if self.began is None:
             return False
-        self._call.begun(self.began)
+        self.call.begun(self.began)
         return True
 
     async def carry_out(self) -> None:
@@ -220,8 +215,8 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
             if inspect.iscoroutine(self._awaitable):
                 self._awaitable.close()
             return
-        token, run = _log.set(self._write), CALLED_FOR.set(self._call)  # in this task, and in what it starts
         assert self._function is not None
+        token = CALLED_FOR.set(self)  # in this task, and in what it starts
         try:
             waits_for = self._awaitable
             self._succeeded(await (self._function(**self._given) if waits_for is None else waits_for))
@@ -229,8 +224,7 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
             if not (isinstance(error, asyncio.CancelledError) and self._was_stopped()):
                 self._failed(error)
         finally:
-            _log.reset(token)
-            CALLED_FOR.reset(run)
+            CALLED_FOR.reset(token)
             if self._clock is not None:
                 self._ended = self._clock.monotonic()
 
@@ -239,7 +233,7 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
 
     def _begin(self) -> bool:
         """Whether there is something to do. What can't be called has its outcome already, and tells at its instant."""
-        if self._call.stopped is not None or not self._call.may_begin():
+        if self.call.stopped is not None or not self.call.may_begin():
             self.outcome = None
             return False
         self.began = self._at if self._clock is None else self._clock.monotonic()
@@ -247,11 +241,10 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
 
     def _was_stopped(self) -> bool:
         """Asked over there."""
-        return self._call.stopped is not None
+        return self.call.stopped is not None
 
     def _in_thread(self) -> bool:
-        _log.set(self._write)
-        CALLED_FOR.set(self._call)
+        CALLED_FOR.set(self)
         assert self._function is not None
         try:
             result = self._function(**self._given)
@@ -268,10 +261,11 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
         self.outcome = _OK if result is None else Outcome(kind="ok", detail=_detail(result))
 
     def _failed(self, error: BaseException) -> None:
-        self._write("".join(traceback.format_exception(error)))
+        self.write("".join(traceback.format_exception(error)))
         self.outcome = Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")
 
-    def _write(self, text: str) -> None:
+    def write(self, text: str) -> None:
+        """Into the log of its run, from any thread."""
         if self._kind._home is not None:
             self._kind._loop_thread.say(partial(self._log, text))
 
@@ -279,7 +273,7 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
         """At home."""
         if self._clock is not None:
             self.tell_begun()
-        self._call.log(text)
+        self.call.log(text)
 
 
 def _without_trigger(function: Callable[..., Any], params: dict[str, Any]) -> dict[str, Any]:

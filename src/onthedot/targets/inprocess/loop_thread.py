@@ -40,7 +40,6 @@ whether a result still lies there: a call may keep the other loop to itself."""
 class ThreadCall(Protocol):
     """One call over there."""
 
-    @property
     def may_wait(self) -> bool:
         """Whether its result may wait for others."""
         ...
@@ -86,7 +85,8 @@ class LoopThread:
     def send(self, call: ThreadCall) -> None:
         """It leaves with all others of this pass of the loop."""
         self._outgoing.append(call)
-        self._cross_soon()
+        if not self._crosses:
+            self._cross_soon()
 
     def send_early(self, call: ThreadCall, at: float) -> None:
         """It is carried out at this monotonic instant."""
@@ -229,7 +229,7 @@ class LoopThread:
 
     def _done(self, call: ThreadCall) -> None:
         """It can be fetched from now on."""
-        if not call.may_wait:
+        if not call.may_wait():
             self._prompt = True
         elif not self._home_coming:
             self._first_result = self._clock.monotonic()
