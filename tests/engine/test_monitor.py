@@ -62,7 +62,6 @@ class Bench:
             live_logs=LiveLogWriter(store=ScriptedStore(), clock=clock, health=StoreHealth()),
             crashed=self.crashes.append,
             lacks=lambda pool, what: self.lacked.append(what),
-            now_ms=time.now_ms,
             callbacks=CallbackUrls(None),
             settings=EngineSettings(),
             rng=random.Random(1),
@@ -483,7 +482,7 @@ async def test_a_target_is_told_the_databases_time(bench, fake_clock):
     bench.context.time.observe(bench.now + 3_600_000, fake_clock.monotonic(), fake_clock.monotonic())
     await bench.start(claimed("1-1", due_at=bench.now))
     await fake_clock.advance(1.5)
-    assert bench.sender.calls[0].now_ms() == bench.now + 3_601_500
+    assert bench.sender.calls[0].time_at(fake_clock.monotonic()) == bench.now + 3_601_500
 
 
 @pytest.mark.parametrize(("tries", "token", "number"), [(0, 1, 1), (0, 4, 1), (2, 5, 3)])

@@ -187,7 +187,6 @@ class Wiring:
                 live_logs=self.live_logs,
                 crashed=crashed,
                 lacks=Shortage(clock, look_times).of,
-                now_ms=time.now_ms,
                 callbacks=callbacks,
                 settings=settings,
                 rng=rng,

@@ -94,7 +94,7 @@ def _always() -> bool:
     return True
 
 
-_wall = SystemClock().now_ms
+_clock = SystemClock()
 
 
 class Call(msgspec.Struct, kw_only=True, gc=False):
@@ -131,10 +131,16 @@ class Call(msgspec.Struct, kw_only=True, gc=False):
     told with the end is soon enough for a call that ends in a moment."""
     lacks: Callable[[str], None] = _ignore
     """Told what this machine has run out of, before the call ends as not begun: others would fare no better now."""
-    now_ms: Callable[[], int] = _wall
-    """What time it is, for whatever is told to the outside. The engine's is the database's: this machine's clock may be
-    wrong, and a receiver refuses a signature that is minutes old."""
+    offset_us: int | None = None  # of the monotonic clock over the database's; None: over this machine's (`time_at`)
     stopped: Cause | None = None  # set by the kind when it is asked to stop
+
+    def time_at(self, monotonic: float) -> int:
+        """What time it is at this instant of the monotonic clock, in ms, for whatever is told to the outside. The
+        database's time: this machine's clock may be wrong, and a receiver refuses a signature that is minutes old."""
+        offset = self.offset_us
+        if offset is None:
+            offset = int(_clock.monotonic() * 1e6) - _clock.now_us()
+        return (int(monotonic * 1e6) - offset) // 1000
 
 
 class TargetDiagnosis(msgspec.Struct, frozen=True):

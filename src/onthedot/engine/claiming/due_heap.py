@@ -31,11 +31,13 @@ class DueHeap:
 
     def push(self, run: ClaimedRun, at_ms: int, *, may_leave: bool = False) -> None:
         """`may_leave`: it can be taken out before `at_ms`, together with others."""
-        head = self.head
+        is_first = self.head is None or at_ms < self.head
+        has_namesake = run.id in self._runs  # whose place it takes
         self._runs[run.id] = run
         heapq.heappush(self._heap, (at_ms, next(self._order), run, may_leave))
-        self._find_head()  # it may have taken the place of one with its name
-        if head is None or at_ms < head:
+        if is_first or has_namesake:
+            self._find_head()
+        if is_first:
             self._wake.set()
 
     def pop(self, now_us: int, leaves_us: int = 0) -> ClaimedRun | None:
@@ -51,7 +53,8 @@ class DueHeap:
     def remove(self, run_id: str) -> ClaimedRun | None:
         """Recalled or cancelled before its instant."""
         run = self._runs.pop(run_id, None)
-        self._find_head()
+        if run is not None and self._heap[0][2] is run:
+            self._find_head()
         return run
 
     def get(self, run_id: str) -> ClaimedRun | None:

@@ -137,25 +137,30 @@ class Destinations:
         """Whether a call may go there now. `waited`: it has waited for this; while others do, what comes new leaves a
         part of the room to them, or would always find it first. `taken`: slots that it has already."""
         is_open = place.breaker.since is not None
+        if not (is_open or place.waited_for) and pool.running - taken <= pool.capacity // 2:
+            return Admission.GO  # nearly always: half of the slots are free for anybody (see `_room`)
         if is_open and not place.breaker.admits(self._clock.monotonic()):
             return Admission.SHUT
-        kept = max(1, self.limit(pool) // DESTINATION_KEPT) if place.waited_for and not waited else 0
-        if self._room(place, pool, taken) > kept or (not is_open and self._most(pool) >= pool.capacity):
+        limit = self.limit(pool)
+        kept = max(1, limit // DESTINATION_KEPT) if place.waited_for and not waited else 0
+        if self._room(place, pool, limit, taken) > kept or (not is_open and self._most(limit, pool) >= pool.capacity):
             return Admission.GO
         return Admission.FULL
 
     def limit(self, pool: SlotPool) -> int:
         return self._limit or pool.capacity // 4 or 1
 
-    def _room(self, place: CallPlace, pool: SlotPool, taken: int = 0) -> int:
+    @staticmethod
+    def _room(place: CallPlace, pool: SlotPool, limit: int, taken: int = 0) -> int:
         """How many more calls there may be: up to its limit, or as many as leave half of the slots free."""
-        return max(self.limit(pool) - place.open_calls, pool.capacity // 2 + 1 - (pool.running - taken))
+        return max(limit - place.open_calls, pool.capacity // 2 + 1 - (pool.running - taken))
 
-    def _most(self, pool: SlotPool) -> int:
+    @staticmethod
+    def _most(limit: int, pool: SlotPool) -> int:
         """How many calls one may ever have open. If that is the whole pool, only its slots are waited for: what waits
         for a slot goes back after NO_SLOT_MS to whoever has one, what waits for a destination is looked for less
         often."""
-        return max(self.limit(pool), pool.capacity // 2 + 1)
+        return max(limit, pool.capacity // 2 + 1)
 
     def keeps_up(self, place: CallPlace, waiting: int, *, sure: bool = False) -> bool:
         """Whether it gets through so many within a second, as it went of late; if that is not known, whether any call
@@ -178,8 +183,8 @@ class Destinations:
         if outcome is not None:
             place.durations.append(now - began)
             place.last_at = now
-        if outcome is not None and outcome.kind == "ok" and not breaker.failures and not place.waited_for:
-            return  # nearly always
+            if outcome.kind == "ok" and not breaker.failures and not place.waited_for:
+                return  # nearly always
         answered = None if outcome is None else self._targets.kind_of(run.spec.target).answered(outcome)
         if answered is None:
             breaker.undecided(now, probe=probe)
@@ -226,7 +231,7 @@ class Destinations:
             waiting = read_waiting(requires)
             if waiting is None or waiting.capability not in offered:
                 continue
-            limit = min(room, self._room(place, pool))
+            limit = min(room, self._room(place, pool, self.limit(pool)))
             if place.breaker.since is not None:
                 limit = min(limit, int(place.breaker.admits(now)))
             if limit > 0:

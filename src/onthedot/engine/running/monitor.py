@@ -112,7 +112,7 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
         if self.timeout is not None:
             self._set_deadline(at + self.timeout, self._expired)
         self._is_outside = kind.profile.survives_node
-        call = call_of(self, self.timeout, context.now_ms)
+        call = call_of(self, self.timeout, context.time.offset_us)
         if run.spec.policy.completion == "callback":
             call.callback = context.callbacks.url_of(run)
             if call.callback is None:

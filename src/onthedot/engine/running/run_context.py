@@ -47,7 +47,6 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     live_logs: LiveLogWriter
     crashed: Callable[[BaseException], None]
     lacks: Callable[[SlotPool, str], None]
-    now_ms: Callable[[], int]  # of `time`
     callbacks: CallbackUrls
     settings: EngineSettings
     rng: random.Random

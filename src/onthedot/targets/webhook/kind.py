@@ -167,7 +167,7 @@ class Webhooks(Kind):
             exchange.answer_soon(refused(refusal))
             return exchange
         try:
-            request = request_of(call, target, place, path, agent=self._agent, now_ms=call.now_ms())
+            request = request_of(call, target, place, path, agent=self._agent, now_ms=call.time_at(at))
             exchange.begin(place, request, is_head=target.method == "HEAD")
         except MissingParam as error:  # for good: the run's params do not change
             exchange.answer_soon(Outcome(kind="error", error=f"the body can't be filled in: {error}"))

@@ -55,7 +55,7 @@ def request_of(call: Call, target: WebhookTarget, place: Destination, path: str,
     if target.body is not None and type(target.body) is not str and is_template(body):
         body = encode_body(fill(target.body, _values(call), call.params))
     headers = tuple(target.headers.items())
-    lines = _lines if sum(len(value) for _, value in headers) <= _REMEMBERED else _write_lines
+    lines = _lines if not headers or sum(len(value) for _, value in headers) <= _REMEMBERED else _write_lines
     run, timestamp = call.run_id, now_ms // 1000
     signature = ""
     if target.secret is not None or target.secrets is not None:

@@ -201,7 +201,7 @@ class WorkflowRun:
             self._call.begun(self._began)
 
     def _ago(self, instant: int | None) -> float:
-        return 0.0 if instant is None else max(0.0, (self._call.now_ms() - instant) / 1000)
+        return 0.0 if instant is None else max(0.0, (self._call.time_at(self._clock.monotonic()) - instant) / 1000)
 
     def _ended(self, found: Execution) -> Ended:
         detail = dict(found.detail)

@@ -111,7 +111,7 @@ class Exchange:
             retry_after=answer.retry_after,
             location=answer.location,
             delivery=answer.delivery,
-            now_ms=0 if answer.retry_after is None else self._call.now_ms(),
+            now_ms=0 if answer.retry_after is None else self._call.time_at(asyncio.get_running_loop().time()),
         )
         if answer.is_json and outcome.ok:
             add_result(outcome.detail, answer.body)
