@@ -25,9 +25,9 @@ from itertools import pairwise
 
 import msgspec
 
-from proof.chaos.diary import JobNote
 from proof.chaos.harm import Harm
-from proof.chaos.versions import Request, cancelled_ahead, carried_out_late, in_order, schedules_in_force
+from proof.chaos.orders import claimed_after, gave_up_early
+from proof.chaos.versions import Request, carried_out_late, in_order, not_as_asked
 from proof.checker.events import Crashed, Fault, History, Lost
 from proof.checker.ledger import Entry, Ledger
 from proof.checker.liveness import lateness
@@ -84,21 +84,17 @@ def judge(
     *,
     alone: bool = False,
     timeouts: Timeouts | None = None,
-    versions: Sequence[JobNote] = (),
     requests: Sequence[Request] = (),
     harms: Sequence[Harm] = (),
     lossy: bool = False,
 ) -> tuple[Story, list[Violation]]:
-    """alone: SQLite. timeouts: the attempts that the ledger says had no answer in time. versions: what users made of
-    jobs, as the database has it; requests: what they asked for. lossy: a standby that is behind takes over."""
+    """alone: SQLite. timeouts: the attempts that the ledger says had no answer in time. requests: of users, who may
+    have given them up. lossy: a standby that is behind takes over."""
     ledger = msgspec.structs.replace(ledger, whole=False)  # each row to the millisecond: that is the simulation's
     story = Story(in_order(history), ledger)
-    schedules_in_force(story, versions)
     found = [Violation(kind="crashed", text=f"{e.node}: {e.error}") for e in history if isinstance(e, Crashed)]
     for part in CHECKS:
         for violation in part(story):
-            if violation.kind == "phantom" and cancelled_ahead(story, _run_of(violation)):
-                continue
             if _excused(story, violation, timeouts or {}, alone):
                 story.excuse(f"{violation.kind}: {EXCUSES[violation.kind]}")
             else:
@@ -108,13 +104,11 @@ def judge(
     found.extend(_slow_stops(story))
     found.extend(_too_soon(story))
     found.extend(_reused(story))
-    found.extend(carried_out_late(story, versions, requests, harms))
+    found.extend(not_as_asked(story))
+    found.extend(claimed_after(story))
+    found.extend(gave_up_early(story, timeouts or {}))
+    found.extend(carried_out_late(story, requests, harms))
     return story, _without_lost(story, found, harms) if lossy else found
-
-
-def _run_of(violation: Violation) -> str:
-    found = re.search(r"\d+-\d+", violation.text)
-    return found[0] if found else ""
 
 
 def _too_soon(story: Story) -> Iterator[Violation]:

@@ -1,8 +1,7 @@
 """P1: each slot of a schedule is covered by exactly one row, its own or a range's; and no row is of no slot.
 
-What the slots are is decided by the oracle. Where the database's diary is known, an edit parts the old schedule from
-the new one to the millisecond: of the old one only what was claimed, or cancelled, before it may have a row of a later
-slot. Elsewhere there is a grey stretch around an edit, of LOOKAHEAD: a slot may be covered or not; never twice.
+What the slots are is decided by the oracle. An edit parts the old schedule from the new one to the millisecond: of the
+old one only what was claimed, or cancelled, before it may have a row of a later slot.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from proof.oracle.slots import is_one_off, slots_of
 
 __all__ = ["check_coverage"]
 
-GREY = LOOKAHEAD + 1
 HOUR = 3_600_000
 EXACT = 10_000
 
@@ -52,10 +50,7 @@ def _possible(story: Story, job: JobStory, place: int, horizon: int) -> list[int
     until, extra = horizon, list[int]()
     if place + 1 < len(job.segments) and not is_one_off(segment.schedule):
         following = job.segments[place + 1]
-        if story.ledger.whole:
-            until, extra = following.begin, _decided_before(story, job, segment, following)
-        else:
-            until = max(following.begin, following.highest) + GREY
+        until, extra = following.begin, _decided_before(story, job, segment, following)
     after = segment.begin if not is_one_off(segment.schedule) else segment.begin - HOUR
     return slots_of(segment.schedule, anchor=segment.begin, after=after, until=until) + extra
 
@@ -132,9 +127,8 @@ def _required(story: Story, job: JobStory, possible: list[list[int]]) -> Iterato
             if place == last:
                 yield from possible[place]
             continue
-        begin = segment.begin if place == 0 or story.ledger.whole else segment.begin + GREY
         end = _replaced(story, job.segments[place + 1]) if place < last else _end(story, job)
-        yield from (slot for slot in possible[place] if begin < slot <= end)
+        yield from (slot for slot in possible[place] if segment.begin < slot <= end)
 
 
 def _replaced(story: Story, following: Segment) -> int:

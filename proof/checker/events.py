@@ -27,6 +27,7 @@ __all__ = [
     "Made",
     "Received",
     "Recorded",
+    "Refused",
     "Stepped",
     "Waited",
     "WaitingRow",
@@ -52,6 +53,14 @@ class Made(_Event, frozen=True, kw_only=True, tag="made"):
     sent: int = 1
 
 
+class Refused(_Event, frozen=True, kw_only=True, tag="refused"):
+    """A user was told that a job can't be made, and why. With the Idempotency-Key of `mark`, that is for ever."""
+
+    until: int
+    mark: int
+    why: str = ""
+
+
 class Changed(_Event, frozen=True, kw_only=True, tag="changed"):
     """A user changed a job and was told so. changed_at: the database's time in the answer; None when there is none
     (delete), or when nothing changed."""
@@ -62,8 +71,6 @@ class Changed(_Event, frozen=True, kw_only=True, tag="changed"):
     version: int | None = None
     state: str | None = None  # of the job, in the answer
     changed_at: int | None = None
-    db_before: int = 0  # the database's clock when it was asked first, and when the answer came
-    db_after: int = 0
     spec: dict[str, Any] | None = None  # of an edit
     sent: int = 1
 
@@ -84,7 +91,7 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
     answer: ok, error (retryable), refused (for good), cut (the connection broke without an answer).
     node: who sent it, if that can be known. took: ms until the answer. asked: what it was called with (target, params,
     slot). says: the error in its answer. retry_after: ms after the answer, if it asked for that. parks: it wants
-    no more calls of this job.
+    no more calls of this job. stamp: the time, in ms since the epoch, that the call itself says it is.
     """
 
     db: int
@@ -98,6 +105,8 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
     says: str | None = None
     retry_after: int | None = None
     parks: bool = False
+    stamp: int | None = None
+    left: int | None = None  # ms after which the caller hung up without an answer, where the receiver notes that
     of: int | None = None  # the try, if it will be told by a callback how it ended, or goes on without its node
 
 
@@ -166,7 +175,7 @@ class Wrote(_Event, frozen=True, kw_only=True, tag="wrote"):
 
     wish: what was asked for: the whole spec of a new job, the parts of it that an edit replaces. runs: those that were
     asked for, or to be cancelled. if_match: the version that the user had seen. given_up: ms since the client hung up.
-    by: the run whose end caused it, if no user did.
+    by: the run whose end caused it, if no user did. number: the version as the database has it; `wish` is all of it.
     """
 
     db: int
@@ -177,6 +186,7 @@ class Wrote(_Event, frozen=True, kw_only=True, tag="wrote"):
     if_match: int | None = None
     given_up: int | None = None
     by: str | None = None
+    number: int | None = None
     view: dict[str, Any] | None = None  # the answer
 
 
@@ -233,6 +243,7 @@ class Crashed(_Event, frozen=True, kw_only=True, tag="crashed"):
 
 Event = (
     Made
+    | Refused
     | Changed
     | Acted
     | Wrote

@@ -75,6 +75,10 @@ class Lives:
         versions = self.versions[event.job]
         if event.verb == "cancel":
             self.cancels[event.runs[0]].append(event)
+        if event.number is not None:
+            if event.wish is not None:
+                self._add(versions, place, event, event.wish, event.number)
+            return
         if event.verb == "create":
             if not versions:  # a repeat is answered with the job that there is
                 self._add(versions, place, event, event.wish or {}, 1)

@@ -11,12 +11,12 @@ from typing import Any
 
 import msgspec
 
-from onthedot.errors import OnTheDotError, StoreUnavailable
+from onthedot.errors import Invalid, OnTheDotError, StoreUnavailable
 from onthedot.model.decoding import to_builtins
 from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobSpec, JobView
 from onthedot.store import Idempotency, LetterFilter, NewJob
-from proof.checker.events import Acted, Changed, Crashed, Made
+from proof.checker.events import Acted, Changed, Crashed, Made, Refused
 from proof.sim.chains import a_chain, followers
 from proof.sim.diary import Wish
 from proof.sim.specs import a_one_off, a_recurring, a_target, another_policy, another_schedule, in_group
@@ -208,10 +208,13 @@ class Workload:
                         sent=sent,
                     )
                 )
+            elif isinstance(job, Invalid):
+                until, why = self.world.now, str(job)
+                self.world.history.append(Refused(at=began, until=until, mark=mark, why=why))
         return jobs
 
     async def _update(self, job: JobView, change: Wish, if_match: int | None = None) -> None:
-        began, before = self.world.now, self.world.time.now_ms()
+        began = self.world.now
         named = {} if if_match is None else {"if_match": if_match}
         try:
             view, sent = await self._ask("update_job", TENANT, job.id, change, **named)
@@ -219,10 +222,10 @@ class Workload:
             return
         self._hint("orders")
         self._hint("due")
-        self._changed(job, "edit", began, before, view, sent)
+        self._changed(job, "edit", began, view, sent)
 
     async def _change(self, job: JobView, verb: Any) -> None:
-        began, before = self.world.now, self.world.time.now_ms()
+        began = self.world.now
         try:
             view, sent = await self._ask(f"{verb}_job", TENANT, job.id)
         except OnTheDotError:
@@ -230,9 +233,9 @@ class Workload:
                 return
             view, sent = None, 2  # not found: the first one did it, and its answer was lost
         self._hint("orders")
-        self._changed(job, verb, began, before, view, sent)
+        self._changed(job, verb, began, view, sent)
 
-    def _changed(self, job: JobView, verb: Any, began: int, before: int, view: JobView | None, sent: int) -> None:
+    def _changed(self, job: JobView, verb: Any, began: int, view: JobView | None, sent: int) -> None:
         self.world.history.append(
             Changed(
                 at=began,
@@ -242,8 +245,6 @@ class Workload:
                 version=None if view is None else view.version,
                 state=None if view is None else view.state,
                 changed_at=None if view is None else _ms(view.updated_at),
-                db_before=before,
-                db_after=self.world.time.now_ms(),
                 spec=None
                 if view is None or verb != "edit"
                 else {
