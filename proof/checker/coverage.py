@@ -64,7 +64,8 @@ def _decided_before(story: Story, job: JobStory, segment: Segment, following: Se
         turns = story.lives.turns.get(row.id, {}).values()
         replaced = isinstance(row, Entry) and row.reason == "rescheduled"
         claimed = any(turn.place < following.place for turn in turns)
-        if replaced or claimed or story.lives.cancels.get(row.id) or _given_up_before(story, row, following):
+        by_user = story.lives.cancels.get(row.id) or story.lives.skips.get(row.id)
+        if replaced or claimed or by_user or _given_up_before(story, row, following):
             decided += slots_of(segment.schedule, anchor=segment.begin, after=slot - 1, until=slot)
     return decided
 
@@ -143,7 +144,7 @@ def _end(story: Story, job: JobStory) -> int:
     if job.row is None:
         deleted = [event.db for _, event in story.lives.wrote.get(job.id, ()) if event.verb == "delete"]
         if deleted:
-            return deleted[0] if not story.steps else min(deleted[0], story.lowest_after(_deleted_at(story, job)))
+            return deleted[-1] if not story.steps else min(deleted[-1], story.lowest_after(_deleted_at(story, job)))
         return max((entry.until or entry.slot for entry in job.entries if entry.kind == "scheduled"), default=0)
     cursor = next((live.slot for live in job.live if live.cursor), None)
     if cursor is not None:
@@ -152,7 +153,7 @@ def _end(story: Story, job: JobStory) -> int:
 
 
 def _deleted_at(story: Story, job: JobStory) -> int:
-    return next(event.at for _, event in story.lives.wrote[job.id] if event.verb == "delete")
+    return next(event.at for _, event in reversed(story.lives.wrote[job.id]) if event.verb == "delete")
 
 
 def _ahead(story: Story, job: JobStory) -> Iterator[Violation]:
@@ -165,6 +166,8 @@ def _ahead(story: Story, job: JobStory) -> Iterator[Violation]:
         return
     for entry in job.entries:
         last = entry.until or entry.slot
+        if story.lives.left_out(entry.id, story.ledger.at):
+            continue
         if entry.status != "skipped" or entry.finished_at <= begin or last <= story.ledger.now + LOOKAHEAD:
             continue
         if entry.token:  # its token would be given a second time

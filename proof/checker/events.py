@@ -21,6 +21,7 @@ __all__ = [
     "Crashed",
     "Event",
     "Fault",
+    "Froze",
     "History",
     "Killed",
     "Lost",
@@ -67,7 +68,7 @@ class Changed(_Event, frozen=True, kw_only=True, tag="changed"):
 
     until: int
     job: int
-    verb: Literal["edit", "pause", "resume", "delete"]
+    verb: Literal["edit", "pause", "resume", "delete", "undelete"]
     version: int | None = None
     state: str | None = None  # of the job, in the answer
     changed_at: int | None = None
@@ -76,11 +77,11 @@ class Changed(_Event, frozen=True, kw_only=True, tag="changed"):
 
 
 class Acted(_Event, frozen=True, kw_only=True, tag="acted"):
-    """A user asked for runs by hand (their ids are in the answer), or to cancel one."""
+    """A user asked for runs by hand (their ids are in the answer), to cancel one, or to leave out a slot."""
 
     until: int
     job: int
-    verb: Literal["run", "backfill", "redrive", "cancel"]
+    verb: Literal["run", "backfill", "redrive", "cancel", "skip", "unskip"]
     runs: list[str]
     sent: int = 1
 
@@ -174,12 +175,25 @@ class Wrote(_Event, frozen=True, kw_only=True, tag="wrote"):
     """The database committed a user's verb, whether the user learned of it or not.
 
     wish: what was asked for: the whole spec of a new job, the parts of it that an edit replaces. runs: those that were
-    asked for, or to be cancelled. if_match: the version that the user had seen. given_up: ms since the client hung up.
+    asked for, to be cancelled, or of the slot to be left out. if_match: the version that the user had seen. given_up: ms since the client hung up.
     by: the run whose end caused it, if no user did. number: the version as the database has it; `wish` is all of it.
     """
 
     db: int
-    verb: Literal["create", "edit", "pause", "resume", "delete", "run", "backfill", "redrive", "cancel"]
+    verb: Literal[
+        "create",
+        "edit",
+        "pause",
+        "resume",
+        "delete",
+        "undelete",
+        "run",
+        "backfill",
+        "redrive",
+        "cancel",
+        "skip",
+        "unskip",
+    ]
     job: int
     wish: dict[str, Any] | None = None
     runs: list[str] = []
@@ -188,6 +202,14 @@ class Wrote(_Event, frozen=True, kw_only=True, tag="wrote"):
     by: str | None = None
     number: int | None = None
     view: dict[str, Any] | None = None  # the answer
+
+
+class Froze(_Event, frozen=True, kw_only=True, tag="froze"):
+    """The database committed that everything is paused (on), or goes on. given_up: ms since the client hung up."""
+
+    db: int
+    on: bool
+    given_up: int | None = None
 
 
 class Begun(_Event, frozen=True, kw_only=True, tag="begun"):
@@ -247,6 +269,7 @@ Event = (
     | Changed
     | Acted
     | Wrote
+    | Froze
     | Received
     | CalledBack
     | Completed

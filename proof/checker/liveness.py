@@ -91,6 +91,8 @@ def lateness(story: Story, job: JobStory) -> Iterator[tuple[Received, int]]:
     if job.laned:
         return
     known = [job.made.until, *(change.until for change in job.changes), *story.lives.written(job.id)]
+    known += [event.at for _, event in story.lives.wrote.get(job.id, ()) if event.verb in ("undelete", "unskip")]
+    known += [event.at for _, event in story.lives.freezes if not event.on]
     for send in job.sends:
         row = story.entries.get(send.run) or story.live.get(send.run)
         if row is None or row.kind != "scheduled" or story.sends[send.run][0] is not send:
@@ -163,15 +165,15 @@ def _given_up(story: Story, job: JobStory) -> Iterator[Violation]:
         began = ended - (entry.finished_at - entry.slot)
         if not story.ledger.whole:  # else the model says what must be given up
             yield from _forsaken(story, job, entry, ended)
-        if story.expires(job):
-            story.excuse("it may have expired")
-            continue
         touched = any(change.at <= ended + 3500 and change.until >= began - 3500 for change in job.changes)
         touched = touched or story.lives.touched(job.id, began - 3500, ended + 3500)
+        if not story.quiet(began - 5000, ended):
+            continue
         if touched or not story.steady(min(began, ended) - 5000, ended):
             story.excuse("its job was changed, or the clock set, while a slot was given up")
-            continue
-        if story.quiet(began - 5000, ended):
+        elif entry.reason == "late" and story.expires(job):
+            story.excuse("it may have expired")
+        else:
             text = f"{entry.id} was given up ({entry.reason}) at {ended}, with nothing wrong"
             yield Violation(kind="given_up", text=text)
 

@@ -15,7 +15,7 @@ def check_requests(story: Story) -> Iterator[Violation]:
     yield from _one_job_each(story)
     yield from _one_answer_each(story)
     for job in story.jobs.values():
-        asked = {run for act in job.acts if act.verb != "cancel" for run in act.runs}
+        asked = {run for act in job.acts if act.verb in ("run", "backfill", "redrive") for run in act.runs}
         for run in sorted(asked):
             if run not in story.entries and run not in story.live:
                 yield Violation(kind="lost", text=f"the run {run} was promised and has no row")
@@ -29,7 +29,8 @@ def _one_answer_each(story: Story) -> Iterator[Violation]:
     made = {event.mark: event.job for event in story.made}
     made |= {job.spec["params"]["mark"]: job.id for job in story.ledger.jobs if job.spec.get("params", {}).get("mark")}
     for job, versions in story.lives.versions.items():
-        made.setdefault(versions[0].spec.get("params", {}).get("mark"), job)
+        for version in versions[:1]:
+            made.setdefault(version.spec.get("params", {}).get("mark"), job)
     for refused in (event for event in story.history if isinstance(event, Refused)):
         if refused.mark not in made:
             continue
