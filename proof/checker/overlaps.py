@@ -9,7 +9,7 @@ import msgspec
 
 from proof.checker.ledger import Entry, Live
 from proof.checker.lives import Turn
-from proof.checker.story import JobStory, Story, Violation
+from proof.checker.story import SETTLE, JobStory, Story, Violation
 from proof.model.rules import rules_of
 
 __all__ = ["check_overlaps"]
@@ -53,8 +53,15 @@ def _replaced(story: Story, job: JobStory) -> Iterator[Violation]:
         rules = [version.rules for version in story.lives.versions.get(job.id, ())] or [rules_of(job.made.spec)]
         if not any(each.overlap == "replace" for each in rules):
             yield Violation(kind="overlap", text=f"{entry.id} was replaced, and its job does not ask for that")
-        elif not any(row.id != entry.id and entry.due_at <= row.due_at <= entry.finished_at for row in job.rows):
+        elif not any(row.id != entry.id and entry.due_at <= row.due_at <= _ended(story, entry) for row in job.rows):
             yield Violation(kind="overlap", text=f"{entry.id} was replaced, and no newer one had come")
+
+
+def _ended(story: Story, entry: Entry) -> int:
+    """When it was written, at the latest, in the database's time: it may have failed before it was replaced."""
+    turn = story.lives.turns.get(entry.id, {}).get(entry.token)
+    recorded = None if turn is None or turn.recorded is None else turn.recorded.db
+    return entry.finished_at + SETTLE if recorded is None else max(recorded, entry.finished_at)
 
 
 class _Lane:

@@ -146,6 +146,8 @@ class Workload:
                 await self._change(job, "delete")
                 await self._wait(rng.choice((rng.uniform(0, 3), rng.uniform(3, 30))))
                 await self._change(job, "undelete")
+            case "freeze":
+                await self._pause_all(rng.uniform(1, 20))
             case "stale":
                 await self._update(job, Wish(target=a_target(rng)), if_match=rng.randint(1, 3))
             case _ if rng.random() < 0.4:
@@ -180,9 +182,11 @@ class Workload:
         """Somebody who pauses everything for a while."""
         rng = self.rng
         begin, seconds = rng.uniform(20, max(until - 40, 25)), rng.uniform(1, 20)
-        if rng.random() >= FREEZES:
-            return
-        await self._wait(begin)
+        if rng.random() < FREEZES:
+            await self._wait(begin)
+            await self._pause_all(seconds)
+
+    async def _pause_all(self, seconds: float) -> None:
         await self._ask("freeze", TENANT, None)
         self._hint("orders")
         await self._wait(seconds)
