@@ -70,7 +70,7 @@ class Asking:
             self.asked += 1
             began = self._now()
             status, answer = await self._once(method, path, body, headers)
-            self._note(method, path, began, status)
+            self._note(method, path, body, began, status)
             if status == 500:
                 self._history.append(Crashed(at=self._now(), node="api", error=f"{method} {path}: 500 {answer}"))
             if status and status not in NOT_NOW:
@@ -82,7 +82,7 @@ class Asking:
         self.asked += 1
         began = self._now()
         status, _ = await self._once(method, path, None, {"content-type": "application/json"}, patience)
-        self._note(method, path, began, status)
+        self._note(method, path, None, began, status)
         return status
 
     async def _once(
@@ -104,6 +104,20 @@ class Asking:
             self.unanswered += 1
             return 0, None
 
-    def _note(self, method: str, path: str, began: int, status: int) -> None:
-        if method != "GET" and (found := _ON_A_JOB.match(path) or _ON_A_RUN.match(path)):
-            self.requests.append(Request(job=int(found[1]), began=began, ended=self._now(), status=status))
+    def _note(self, method: str, path: str, body: Any, began: int, status: int) -> None:
+        if method == "GET":
+            return
+        found = _ON_A_JOB.match(path) or _ON_A_RUN.match(path)
+        job, marks = int(found[1]) if found else 0, _marks_of(path, body)
+        if job or marks:
+            self.requests.append(Request(job=job, began=began, ended=self._now(), status=status, marks=marks))
+
+
+def _marks_of(path: str, body: Any) -> list[int | None]:
+    """Of the jobs that this request makes, one, a batch or a file of them."""
+    if path == "/timers":
+        return [None]
+    if path not in ("/v1/jobs", "/v1/jobs/batch", "/v1/jobs/sync"):
+        return []
+    specs = body if isinstance(body, list) else body.get("jobs", [body])
+    return [spec["params"]["mark"] for spec in specs]

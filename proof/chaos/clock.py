@@ -45,7 +45,7 @@ class TrueTime:
         before = self.offset(now)
         highest = max([self.db_now(), *(step.highest for step in self.stepped)])
         self._steps.append((now, before + by_ms))
-        self.stepped.append(Stepped(at=now, by_ms=by_ms, highest=highest))
+        self.stepped.append(Stepped(at=now, by_ms=by_ms, highest=highest, db=self.db_now()))
 
     def at(self, db_us: int, near: int) -> int:
         """The true time of a reading of the database's clock: of all that it could be, the one nearest to `near`."""

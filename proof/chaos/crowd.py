@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 from proof.chaos.asking import Answer, Asking
 from proof.chaos.clock import TrueTime
-from proof.chaos.specs import Spec, a_recurring, another_schedule, instant
-from proof.chaos.verbs import Verbs, ms_of
+from proof.chaos.specs import Spec, a_recurring, another_policy, another_schedule, instant
+from proof.chaos.verbs import Verb, Verbs, ms_of
 from proof.checker.events import Acted, Changed, Crashed, History, Made
 
 __all__ = ["Crowd"]
@@ -69,7 +69,7 @@ class Crowd:
             case "redrive":
                 await self._redrive(job)
             case _:
-                await self._edit_what_was_read(job)
+                await self._change_what_was_read(job)
 
     async def aside(self) -> None:
         """One of those that need no job of the others."""
@@ -89,7 +89,8 @@ class Crowd:
             lambda: verbs.change(job, "pause", "POST", "/pause"),
             lambda: verbs.change(job, "resume", "POST", "/resume"),
             lambda: verbs.edit(job, another_schedule(self._rng)),
-            lambda: self._edit_what_was_read(job),
+            lambda: verbs.change(job, "edit", "PATCH", "", {"policy": another_policy(self._rng)}),
+            lambda: self._change_what_was_read(job),
             lambda: verbs.run(job),
             lambda: self.cancel(job),
         ]
@@ -102,17 +103,23 @@ class Crowd:
         await self._verbs.change(job, "pause", "POST", "/pause")
         await self._verbs.change(job, "resume", "POST", "/resume")
 
-    async def _edit_what_was_read(self, job: int) -> None:
+    async def _change_what_was_read(self, job: int) -> None:
         """With If-Match: carried out on that version, or not at all."""
         read = await self._asking.ask("GET", f"/v1/jobs/{job}")
         if not read.good:
             return
-        version = int(read.body["version"])
-        answer = await self._verbs.edit(job, another_schedule(self._rng), if_match=version)
+        version, verbs = int(read.body["version"]), self._verbs
+        verb: Verb = self._rng.choice(("edit", "edit", "pause", "resume"))
+        if verb == "edit":
+            answer = await verbs.edit(job, another_schedule(self._rng), if_match=version)
+        else:
+            answer = await verbs.change(job, verb, "POST", f"/{verb}", if_match=version)
         if answer.good and answer.sent == 1 and not version <= answer.body["version"] <= version + 1:
-            self._wrong(f"job {job}: an edit of version {version} was answered with {answer.body['version']}")
+            self._wrong(f"job {job}: {verb} of version {version} was answered with {answer.body['version']}")
         if not answer.good and answer.status not in (404, 412):
             self._wrong(f"job {job}: If-Match was answered with {answer.status} {answer.body}")
+        if verb == "pause":
+            await verbs.change(job, "resume", "POST", "/resume")
 
     async def cancel(self, job: int) -> None:
         runs = await self._asking.ask("GET", f"/v1/jobs/{job}/runs?status=PENDING&limit=50")
@@ -183,7 +190,7 @@ class Crowd:
             if self._in_file and not again:
                 place = self._rng.randrange(len(self._file))
                 self._file[place] = {**self._file[place], "schedule": another_schedule(self._rng)}
-            began, before = self._time.now, self._time.db_now()
+            began = self._time.now
             wish = {"source": SOURCE, "jobs": self._file, "prune": True}
             answer = await self._asking.ask("POST", "/v1/jobs/sync", wish, f"sync-{self._verbs.mark()}")
             if not answer.good:
@@ -192,9 +199,9 @@ class Crowd:
             if again and len(answer.body["unchanged"]) != len(self._file):
                 self._wrong(f"the same jobs file again changed something: {answer.body}")
             for spec in self._file:
-                await self._look_at(spec, began, before, answer.sent)
+                await self._look_at(spec, began, answer.sent)
 
-    async def _look_at(self, spec: Spec, began: int, before: int, sent: int) -> None:
+    async def _look_at(self, spec: Spec, began: int, sent: int) -> None:
         read = await self._asking.ask("GET", f"/v1/jobs/by-key/{spec['key']}")
         if not read.good:
             self._wrong(f"{spec['key']} is in the jobs file that was applied, and not there: {read.status}")
@@ -217,8 +224,6 @@ class Crowd:
                     version=view["version"],
                     state=view["state"],
                     changed_at=ms_of(view["updated_at"]),
-                    db_before=before,
-                    db_after=self._time.db_now(),
                     spec={"schedule": spec["schedule"]},
                     sent=sent,
                 )

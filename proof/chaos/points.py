@@ -179,7 +179,6 @@ async def play_points(store: str, seed: int, times: int, keep: Path | None = Non
                 ground.url,
                 time=time,
                 users=users,
-                unsure=workload.verbs.unsure,
                 harms=harms,
                 received=ground.directory / "received.jsonl",
             )

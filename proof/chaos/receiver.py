@@ -124,7 +124,10 @@ class Connection(asyncio.Protocol):
         answer, took = decide(mood, run, token, self._receiver.mode)
         node, job = headers.get(b"x-chaos-node", b"").decode(), int(headers[b"x-onthedot-job"])
         callback = headers.get(b"x-onthedot-callback", b"").decode()
-        self._receiver.write([*self._came, run, job, token, node, answer, took, try_of(callback)])
+        stamp = headers.get(b"webhook-timestamp")
+        self._receiver.write(
+            [*self._came, run, job, token, node, answer, took, try_of(callback), None if stamp is None else int(stamp)]
+        )
         if callback and answer == "ok":
             self._receiver.calls_back.follow(callback, run, token, took)
         self._open = run, token

@@ -12,12 +12,13 @@ import msgspec
 from onthedot.store import open_driver
 from onthedot.store.driver import Driver, Transaction
 from proof.chaos.clock import TrueTime
-from proof.chaos.diary import READ, READ_JOBS, JobNote, Note, events_of, pids_of, versions_of
+from proof.chaos.diary import READ, Note, events_of, pids_of, timed
 from proof.chaos.harm import Harm
 from proof.chaos.receiver import RETRY_AFTER
+from proof.chaos.specs import TIMEOUTS
 from proof.chaos.verdict import Timeouts
 from proof.chaos.versions import Request
-from proof.checker.events import CalledBack, Claimed, Event, Fault, History, Made, Received
+from proof.checker.events import Acted, CalledBack, Claimed, Event, Fault, History, Received, Wrote
 from proof.checker.ledger import Ledger
 from proof.checker.story import SLACK
 from proof.sim.final import read_ledger
@@ -29,8 +30,9 @@ COMING_BACK = 2500
 """ms that a node may take to knock again after the database came back: the longest backoff, and the call."""
 NOTED, CALLED_BACK = 4, 6
 """How many parts a line of the receiver's file has that tells of no call: what became of one, what was told later."""
-TIMEOUT = 3000
-"""ms that every job of the workload gives its receiver."""
+TIMEOUT = min(TIMEOUTS)
+"""ms that a job of the workload gives its receiver, at the least. Whether an attempt had what its own job gave is judged
+by `orders`."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,8 +40,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     ledger: Ledger
     harms: list[Harm]
     timeouts: Timeouts
-    versions: list[JobNote] = []  # what users made of jobs, as the database has it
-    requests: list[Request] = []  # and what they asked for
+    requests: list[Request] = []  # of users, that may have changed something
 
 
 async def read_record(
@@ -47,7 +48,6 @@ async def read_record(
     *,
     time: TrueTime,
     users: Sequence[Event],
-    unsure: dict[int, Any],
     harms: Sequence[Harm],
     received: Path,
     requests: Sequence[Request] = (),
@@ -57,30 +57,26 @@ async def read_record(
     try:
         ledger = await read_ledger(driver, at=time.now, now=time.db_now())
         notes = await _read_diary(driver)
-        changed = await _read_changes(driver) if url.startswith("postgresql") else []
         timeouts = await _read_timeouts(driver)
     finally:
         await driver.close()
     ids = pids_of(notes)
     history: History = [*users, *time.stepped]
-    history += _unsure(ledger, unsure, users, time)
     for harm in [*harms, *_stopped_in_trouble(harms)]:
         nodes: Sequence[str | None] = [None] if harm.pid is None else ids.get(harm.pid, [])
         history += [Fault(at=harm.at, until=harm.until, what=harm.what, node=node) for node in nodes]
     freezes = [event for event in history if isinstance(event, Fault) and event.what == "freeze"]
-    diary = list(events_of(notes, time))
-    history += diary
+    diary = list(events_of(timed(notes, time), time))
+    history += [*diary, *_cancels(users)]
     owners = {(event.run, event.token): event.node for event in diary if isinstance(event, Claimed)}
     history += read_received(received, time, freezes, timeouts, owners)
     history += read_called_back(received, time)
     history.sort(key=lambda event: event.at)
-    versions = versions_of(changed, time)
     return Record(
         history=history,
         ledger=ledger,
         harms=list(harms),
         timeouts=timeouts,
-        versions=versions,
         requests=list(requests),
     )
 
@@ -109,13 +105,6 @@ def _stopped_in_trouble(harms: Sequence[Harm]) -> list[Harm]:
 async def _read_diary(driver: Driver) -> list[Note]:
     async def body(tx: Transaction) -> list[Note]:
         return [Note.of(row) for row in await tx.sql(READ)]
-
-    return await driver.read(body)
-
-
-async def _read_changes(driver: Driver) -> list[JobNote]:
-    async def body(tx: Transaction) -> list[JobNote]:
-        return [JobNote.of(row) for row in await tx.sql(READ_JOBS)]
 
     return await driver.read(body)
 
@@ -161,7 +150,7 @@ def read_received(
     for line in lines:
         if len(line) in (NOTED, CALLED_BACK):
             continue
-        mono, real, run, job, token, node, answer, took, *of = line
+        mono, real, run, job, token, node, answer, took, of, stamp = line
         at = time.of_mono(mono)
         node = node or (owners or {}).get((run, token), "")
         asked = RETRY_AFTER if answer == "later" else None
@@ -188,7 +177,9 @@ def read_received(
                 took=took,
                 node=node or None,
                 retry_after=asked,
-                of=next(iter(of), None) or None,
+                left=noted - at if what == "hung_up" else None,
+                of=of or None,
+                stamp=None if stamp is None else stamp * 1000,
             )
         )
     return found
@@ -206,13 +197,11 @@ def read_called_back(path: Path, time: TrueTime) -> list[CalledBack]:
     return found
 
 
-def _unsure(ledger: Ledger, unsure: dict[int, Any], users: Sequence[Event], time: TrueTime) -> list[Made]:
-    """What was refused after an answer was lost may have been made all the same: the first request was carried out, and
-    the second came when its instant had passed."""
-    known = {event.job for event in users if isinstance(event, Made)}
-    marked = {job.spec.get("params", {}).get("mark"): job for job in ledger.jobs if job.id not in known}
+def _cancels(users: Sequence[Event]) -> list[Wrote]:
+    """Of cancels the diary has nothing of its own: they were carried out when their users were told so, at the latest,
+    and not before they asked."""
     return [
-        Made(at=0, until=time.now, mark=mark, job=marked[mark].id, spec=spec, created_at=time.db_now())
-        for mark, spec in unsure.items()
-        if mark in marked
+        Wrote(at=event.at, db=0, verb="cancel", job=event.job, runs=event.runs, number=0)
+        for event in users
+        if isinstance(event, Acted) and event.verb == "cancel"
     ]

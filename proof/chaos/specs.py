@@ -10,6 +10,7 @@ from proof.chaos.ring import FUNCTION
 
 __all__ = [
     "COMMAND",
+    "TIMEOUTS",
     "Spec",
     "a_batch_item",
     "a_callback",
@@ -17,6 +18,7 @@ __all__ = [
     "a_function",
     "a_one_off",
     "a_recurring",
+    "another_policy",
     "another_schedule",
     "firings_per_second",
     "instant",
@@ -37,6 +39,8 @@ CRONS = (
 )
 ZONES = ("UTC", "UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata")
 EVERY = (1, 1, 1, 1.5, 2, 3)
+TIMEOUTS = (2500, 3000, 3500)
+"""ms. No receiver plans an answer near them."""
 SLOW = 0.004
 """The share of receivers that take a second for every answer. A call that is under way when its node dies has to be
 repeated, so what a kill costs is the node's rate x the time of an answer: with every tenth receiver slow that told
@@ -50,12 +54,13 @@ def firings_per_second(schedule: Spec) -> float:
 
 
 def a_recurring(rng: random.Random, url: str) -> Spec:
-    overlap = rng.choice(("allow",) * 8 + ("skip", "queue"))
+    overlap = rng.choice(("allow",) * 8 + ("skip", "queue", "replace"))
     count = {"count": rng.randint(5, 60)} if rng.random() < 0.05 else {}
     flaky, later = (0.07, 0.03) if overlap == "allow" else (0.0, 0.0)
+    slow = 0.5 if overlap == "replace" else SLOW
     return {
         "schedule": {**another_schedule(rng), **count},
-        "target": _target(url, _mood(rng, flaky=flaky, later=later, slow=SLOW)),
+        "target": _target(url, _mood(rng, flaky=flaky, later=later, slow=slow)),
         "policy": {
             "timeout": "3s",
             "retry": {"attempts": rng.randint(2, 4), "backoff": "200ms", "max": "2s", **_max_age(rng)},
@@ -107,6 +112,18 @@ def another_schedule(rng: random.Random) -> Spec:
     if rng.random() < 0.65:
         return {"every": f"{int(rng.choice(EVERY) * 1000)}ms"}
     return {"cron": rng.choice(CRONS)[0], "tz": rng.choice(ZONES)}
+
+
+def another_policy(rng: random.Random) -> Spec:
+    """A merge patch. Not of the overlap: who held the lane under which of them is more than a history can tell."""
+    policy: dict[str, Spec] = {
+        "retry": {"retry": {"attempts": rng.randint(1, 5), "backoff": rng.choice(("200ms", "1s")), "max": "2s"}},
+        "catch_up": {"catch_up": rng.choice(("latest", "skip", "all")), "catch_up_limit": rng.choice((3, 10, 100))},
+        "delivery": {"delivery": rng.choice(("at_most_once", "at_least_once"))},
+        "timeout": {"timeout": f"{rng.choice(TIMEOUTS)}ms"},
+        "expires_in": {"expires_in": rng.choice((None, "800ms", "2s", "5s"))},
+    }
+    return {name: value for part in rng.sample(list(policy), rng.randint(1, 2)) for name, value in policy[part].items()}
 
 
 def a_one_off(rng: random.Random, url: str, now: int) -> Spec:

@@ -9,16 +9,15 @@ from typing import Any, Literal
 from proof.chaos.asking import Answer, Asking
 from proof.chaos.clock import TrueTime
 from proof.chaos.specs import Spec
-from proof.checker.events import Acted, Changed, Crashed, History, Made
+from proof.checker.events import Acted, Changed, Crashed, History, Made, Refused
 
-__all__ = ["Verbs", "ms_of"]
+__all__ = ["Verb", "Verbs", "ms_of"]
 
 Verb = Literal["edit", "pause", "resume", "delete"]
 
 
 class Verbs:
     def __init__(self, asking: Asking, *, time: TrueTime, history: History, rng: random.Random) -> None:
-        self.unsure: dict[int, Spec] = {}  # mark → spec of what was refused after a lost answer: it may be there or not
         self._asking = asking
         self._time = time
         self._history = history
@@ -40,7 +39,7 @@ class Verbs:
             answer = await self._asking.ask("POST", "/v1/jobs", spec, f"make-{mark}")
             sent += answer.sent
         if not answer.good:
-            self.refused(mark, spec, answer, sent)
+            self.refused(mark, spec, answer, began, sent)
             return None
         job = int(answer.body["id"])
         self.made(mark, job, spec, began, ms_of(answer.body["created_at"]), sent)
@@ -51,10 +50,10 @@ class Verbs:
             Made(at=began, until=self._time.now, mark=mark, job=job, spec=spec, created_at=created_at, sent=sent)
         )
 
-    def refused(self, mark: int, spec: Spec, answer: Answer, sent: int) -> None:
+    def refused(self, mark: int, spec: Spec, answer: Answer, began: int, sent: int) -> None:
         """An instant that had passed before anybody answered is rightly refused; nothing else is."""
         if answer.status == 422 and "past" in str(answer.body):
-            self.unsure[mark] = spec
+            self._history.append(Refused(at=began, until=self._time.now, mark=mark, why="past"))
         else:
             text = f"{spec} was refused, asked {sent} times: {answer.status} {answer.body}"
             self._history.append(Crashed(at=self._time.now, node="api", error=text))
@@ -66,7 +65,7 @@ class Verbs:
         self, job: int, verb: Verb, method: str, path: str, body: Any = None, *, if_match: int | None = None
     ) -> Answer:
         """Half of the users name what they do (Idempotency-Key), so that it is done once however often they ask."""
-        began, before = self._time.now, self._time.db_now()
+        began = self._time.now
         key = f"{verb}-{self.mark()}" if verb in ("pause", "resume") and self._rng.random() < 0.5 else None
         answer = await self._asking.ask(method, f"/v1/jobs/{job}{path}", body, key, if_match=if_match)
         view = answer.body if answer.good else None
@@ -81,11 +80,7 @@ class Verbs:
                 version=None if view is None else view["version"],
                 state=None if view is None else view["state"],
                 changed_at=None if view is None else ms_of(view["updated_at"]),
-                db_before=before,
-                db_after=self._time.db_now(),
-                spec={"schedule": _written(body["schedule"])}
-                if view is not None and "schedule" in (body or {})
-                else None,
+                spec=None if view is None or body is None else _wish(body),
                 sent=answer.sent,
             )
         )
@@ -107,8 +102,12 @@ def _replacing(schedule: Spec) -> Spec:
     return {**dict.fromkeys(("cron", "every", "at", "in", "tz", "count")), **schedule}
 
 
-def _written(patch: Spec) -> Spec:
-    return {name: value for name, value in patch.items() if value is not None}
+def _wish(body: Spec) -> Spec | None:
+    """What an edit asked for of schedule and policy."""
+    wish = {name: body[name] for name in ("schedule", "policy") if name in body}
+    if "schedule" in wish:
+        wish["schedule"] = {name: value for name, value in wish["schedule"].items() if value is not None}
+    return wish or None
 
 
 def ms_of(text: str) -> int:

@@ -25,13 +25,13 @@ from itertools import pairwise
 
 import msgspec
 
-from proof.chaos.diary import JobNote
 from proof.chaos.harm import Harm
-from proof.chaos.versions import Request, cancelled_ahead, carried_out_late, in_order, schedules_in_force
-from proof.checker.events import Crashed, Fault, History, Lost
+from proof.chaos.orders import claimed_after, gave_up_early
+from proof.chaos.versions import Request, carried_out_late, in_order, not_as_asked
+from proof.checker.events import Crashed, Fault, History, Lost, Received
 from proof.checker.ledger import Entry, Ledger
 from proof.checker.liveness import lateness
-from proof.checker.story import LEASE, SLACK, Story, Violation
+from proof.checker.story import LEASE, SETTLE, SLACK, JobStory, Story, Violation
 from proof.checker.verdict import CHECKS
 
 __all__ = ["STOPS_WITHIN", "Timeouts", "judge"]
@@ -70,6 +70,9 @@ EXCUSES = {
     "overtaken": "in the hands of a process when it was frozen",
     "tries": "timed out or cancelled before it left its node",
 }
+HEALED = 40_000
+"""ms after a fault that concerned a run (all of them, or one of its nodes) in which it must be sent, if it is due: other
+nodes may be frozen for five leases, and all that waits for an outage comes due at once."""
 STOPS_WITHIN = 9000
 """ms from SIGTERM to the end while the database answers: the slowest call is cut off after 3 s, a call to the database
 has to be answered within the lease, and a process of Python needs a moment to end."""
@@ -84,21 +87,17 @@ def judge(
     *,
     alone: bool = False,
     timeouts: Timeouts | None = None,
-    versions: Sequence[JobNote] = (),
     requests: Sequence[Request] = (),
     harms: Sequence[Harm] = (),
     lossy: bool = False,
 ) -> tuple[Story, list[Violation]]:
-    """alone: SQLite. timeouts: the attempts that the ledger says had no answer in time. versions: what users made of
-    jobs, as the database has it; requests: what they asked for. lossy: a standby that is behind takes over."""
+    """alone: SQLite. timeouts: the attempts that the ledger says had no answer in time. requests: of users, who may
+    have given them up. lossy: a standby that is behind takes over."""
     ledger = msgspec.structs.replace(ledger, whole=False)  # each row to the millisecond: that is the simulation's
     story = Story(in_order(history), ledger)
-    schedules_in_force(story, versions)
     found = [Violation(kind="crashed", text=f"{e.node}: {e.error}") for e in history if isinstance(e, Crashed)]
     for part in CHECKS:
         for violation in part(story):
-            if violation.kind == "phantom" and cancelled_ahead(story, _run_of(violation)):
-                continue
             if _excused(story, violation, timeouts or {}, alone):
                 story.excuse(f"{violation.kind}: {EXCUSES[violation.kind]}")
             else:
@@ -108,13 +107,11 @@ def judge(
     found.extend(_slow_stops(story))
     found.extend(_too_soon(story))
     found.extend(_reused(story))
-    found.extend(carried_out_late(story, versions, requests, harms))
+    found.extend(not_as_asked(story))
+    found.extend(claimed_after(story))
+    found.extend(gave_up_early(story, timeouts or {}))
+    found.extend(carried_out_late(story, requests, harms))
     return story, _without_lost(story, found, harms) if lossy else found
-
-
-def _run_of(violation: Violation) -> str:
-    found = re.search(r"\d+-\d+", violation.text)
-    return found[0] if found else ""
 
 
 def _too_soon(story: Story) -> Iterator[Violation]:
@@ -174,13 +171,39 @@ def _killed_before(story: Story, loss: Lost) -> bool:
 
 
 def _late(story: Story) -> Iterator[Violation]:
-    """With nothing wrong for SETTLE, a run that is later than a lease was forgotten by somebody who is alive."""
+    """With nothing wrong for SETTLE, a run that is later than a lease was forgotten by somebody who is alive. While
+    something is wrong it is excused by the last fault that concerned it, and only for so long."""
+    on_time: set[str] = set()
     for job in story.jobs.values():
         for send, late in lateness(story, job):
+            on_time.add(send.run)
             if late > LEASE:
                 yield Violation(
                     kind="late", text=f"{send.run} was sent {late} ms late at {send.at}, with nothing wrong"
                 )
+    for job in story.jobs.values():
+        in_backlog = any(version.rules.catch_up == "all" for version in story.lives.versions.get(job.id, ()))
+        for run in {send.run for send in job.sends} - on_time if not job.laned else ():
+            yield from _soon_after(story, job, story.sends[run][0], in_backlog=in_backlog)
+
+
+def _soon_after(story: Story, job: JobStory, send: Received, *, in_backlog: bool) -> Iterator[Violation]:
+    row = story.entries.get(send.run) or story.live.get(send.run)
+    if row is None or row.kind != "scheduled" or send.db - row.due_at <= LEASE or job.made.until > send.at:
+        return
+    holders = {None, *(turn.claim.node for turn in story.lives.turns.get(send.run, {}).values())}
+    due = send.at - (send.db - row.due_at)
+    faults = [(min(f.until, send.at), f.what) for f in story.faults if f.node in holders and f.at <= send.at]
+    faults += [(at, "a change") for at in story.lives.written(job.id) if at <= send.at]
+    ended, what = max([(due - SETTLE, "a fault of another node"), *faults])
+    since = max(due, ended)
+    if send.at - since <= HEALED:
+        story.excuse(f"late by more than a lease, within {HEALED // 1000} s of {what}")
+    elif in_backlog:
+        story.excuse("late by more than a lease, in the backlog")
+    else:
+        text = f"{send.run} was sent {send.at - due} ms late at {send.at}, {send.at - since} ms after {what}"
+        yield Violation(kind="late", text=text)
 
 
 def _slow_stops(story: Story) -> Iterator[Violation]:

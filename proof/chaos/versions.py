@@ -10,18 +10,17 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import Any
 
 import msgspec
 
-from proof.chaos.diary import JobNote
 from proof.chaos.harm import Harm
-from proof.checker.events import Changed, History
-from proof.checker.story import SLACK, Segment, Story, Violation
-from proof.oracle.slots import duration_of, slots_of
+from proof.checker.events import Changed, History, Wrote
+from proof.checker.story import SLACK, Story, Violation
+from proof.model.rules import rules_of
+from proof.oracle.slots import duration_of
 
-__all__ = ["Request", "cancelled_ahead", "carried_out_late", "in_order", "schedules_in_force"]
+__all__ = ["Request", "carried_out_late", "in_order", "not_as_asked"]
 
 UNDER_WAY = 1500
 """ms that a transaction may take which had begun when its client went."""
@@ -30,12 +29,14 @@ ON_THE_WAY = ("silence", "delay", "refuse", "swallow_commit", "outage", "short_o
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One request on one job: when it was sent, and answered (status) or given up (0)."""
+    """One request that may change a job, or make some: when it was sent, and answered (status) or given up (0).
+    marks: of those it makes; None: of a timer."""
 
     job: int
     began: int
     ended: int
     status: int
+    marks: list[int | None] = []
 
 
 def in_order(history: History) -> History:
@@ -59,38 +60,6 @@ def in_order(history: History) -> History:
     return others
 
 
-def schedules_in_force(story: Story, versions: Sequence[JobNote]) -> None:
-    """Also what users were never told of."""
-    known: set[int] = set()
-    for note in versions:
-        job = story.jobs.get(note.job)
-        if job is None or note.what != "update":
-            continue
-        if job.id not in known:
-            known.add(job.id)
-            job.segments = job.segments[:1]
-        schedule = _plain(msgspec.json.decode(note.spec)["schedule"])
-        if _meaning(schedule) != _meaning(job.segments[-1].schedule):
-            before = [step.highest for step in story.steps if step.at <= note.at]
-            highest = max([note.updated_at, note.db // 1000, *before])
-            job.segments.append(Segment(begin=note.updated_at, highest=highest, schedule=schedule))
-
-
-def cancelled_ahead(story: Story, run: str) -> bool:
-    """A slot of a schedule that is no more, cancelled while it was: it has its row, however far ahead it lay."""
-    entry = story.entries.get(run)
-    job = None if entry is None else story.jobs.get(entry.job)
-    if entry is None or job is None or entry.status != "cancelled":
-        return False
-    for segment, following in pairwise(job.segments):
-        in_force = segment.begin <= entry.finished_at <= following.begin + SLACK
-        if in_force and entry.slot in slots_of(
-            segment.schedule, anchor=segment.begin, after=max(segment.begin, entry.slot - 1), until=entry.slot
-        ):
-            return True
-    return False
-
-
 def _plain(schedule: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in schedule.items() if value is not None}
 
@@ -106,19 +75,76 @@ def _meaning(schedule: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def carried_out_late(
-    story: Story, versions: Sequence[JobNote], requests: Sequence[Request], harms: Sequence[Harm]
-) -> Iterator[Violation]:
+def not_as_asked(story: Story) -> Iterator[Violation]:
+    """What users were told was done to a job stands in the version that they were told of."""
+    for job in story.jobs.values():
+        versions = {version.number: version.spec for version in story.lives.versions.get(job.id, ())}
+        if (first := versions.get(1)) is not None and not _holds(first, job.made.spec):
+            yield Violation(kind="answer", text=f"job {job.id} was made as {first}, asked for was {job.made.spec}")
+        for change in job.changes:
+            kept = versions.get(change.version or 0)
+            if kept is None or change.sent > 1:  # who asked twice may be told of what somebody else did meanwhile
+                continue
+            if change.spec is not None and not _holds(kept, change.spec):
+                text = f"job {job.id}: version {change.version} is {kept}, asked for was {change.spec}"
+                yield Violation(kind="answer", text=text)
+            if change.state in ("active", "paused") and _paused(kept) != _expected(change, kept):
+                yield Violation(kind="answer", text=f"job {job.id}: {change.verb} was answered with {kept}")
+
+
+def _holds(kept: dict[str, Any], asked: dict[str, Any]) -> bool:
+    """Whether asking for it once more would change nothing."""
+    schedule = {**kept["schedule"], **asked.get("schedule", {})}
+    policy = _patched(kept.get("policy", {}), asked.get("policy", {}))
+    return _meaning(schedule) == _meaning(kept["schedule"]) and rules_of({**kept, "policy": policy}) == rules_of(kept)
+
+
+def _patched(old: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    new = {**old}
+    for name, value in patch.items():
+        new[name] = _patched(old.get(name, {}), value) if isinstance(value, dict) else value
+    return _plain(new)
+
+
+def _paused(spec: dict[str, Any]) -> bool:
+    return bool(spec.get("paused", False))
+
+
+def _expected(change: Changed, kept: dict[str, Any]) -> bool:
+    return change.verb == "pause" if change.verb in ("pause", "resume") else _paused(kept)
+
+
+def carried_out_late(story: Story, requests: Sequence[Request], harms: Sequence[Harm]) -> Iterator[Violation]:
+    """Each version was asked for by somebody who still waited: the first, too."""
     by_job: dict[int, list[Request]] = defaultdict(list)
+    by_mark: dict[int | None, list[Request]] = defaultdict(list)
     for request in requests:
         by_job[request.job].append(request)
-    for note in versions:
-        asked = by_job.get(note.job)
-        if not asked or any(one.began - SLACK <= note.at <= one.ended + UNDER_WAY for one in asked):
-            continue
-        gone = max((one.ended for one in asked if one.began <= note.at), default=0)
-        text = f"job {note.job}: version {note.version} was written {note.at - gone} ms after its client had gone"
-        if any(h.what in ON_THE_WAY and h.at - SLACK <= note.at and h.until + UNDER_WAY >= gone for h in harms):
-            story.excuse("a statement was still on its way when its client had gone")
-        else:
-            yield Violation(kind="unasked", text=text)
+        for mark in request.marks:
+            by_mark[mark].append(request)
+    for job, wrote in story.lives.wrote.items():
+        for _, event in wrote:
+            if event.by is not None or event.number is None or event.verb == "cancel":
+                continue
+            yield from _unasked(story, event, [*by_job[job], *by_mark[mark_of(story, job)]], harms)
+
+
+def mark_of(story: Story, job: int) -> int | None:
+    """Of the request that made it. None: of a timer, which has no params to be marked by."""
+    first = next((version.spec for version in story.lives.versions.get(job, ())), {})
+    mark = first.get("params", {}).get("mark")
+    return mark if isinstance(mark, int) else None
+
+
+def _unasked(story: Story, event: Wrote, asked: Sequence[Request], harms: Sequence[Harm]) -> Iterator[Violation]:
+    if any(one.began - SLACK <= event.at <= one.ended + UNDER_WAY for one in asked):
+        return
+    if not asked:
+        yield Violation(kind="unasked", text=f"job {event.job}: version {event.number} ({event.verb}), by nobody")
+        return
+    gone = max((one.ended for one in asked if one.began <= event.at), default=0)
+    text = f"job {event.job}: version {event.number} ({event.verb}) was written {event.at - gone} ms after its client had gone"
+    if any(h.what in ON_THE_WAY and h.at - SLACK <= event.at and h.until + UNDER_WAY >= gone for h in harms):
+        story.excuse("a statement was still on its way when its client had gone")
+    else:
+        yield Violation(kind="unasked", text=text)

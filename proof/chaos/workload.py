@@ -23,6 +23,7 @@ from proof.chaos.specs import (
     a_function,
     a_one_off,
     a_recurring,
+    another_policy,
     another_schedule,
     firings_per_second,
 )
@@ -170,11 +171,13 @@ class Workload:
 
     async def _keep(self, job: int, spec: Spec) -> None:
         rng = self._rng
-        match rng.choice(("edit", "edit", "target", "pause", "pause", "run", "run", "delete")):
+        match rng.choice(("edit", "edit", "policy", "policy", "target", "pause", "pause", "run", "run", "delete")):
             case "edit":
                 schedule = another_schedule(rng)
                 if (await self.verbs.edit(job, schedule)).good:
                     spec = {**spec, "schedule": schedule}
+            case "policy":
+                await self.verbs.change(job, "edit", "PATCH", "", {"policy": another_policy(rng)})
             case "target":
                 url = f"{self._url}/{rng.choice(('ok', 'ok', 'flaky'))}"
                 await self.verbs.change(job, "edit", "PATCH", "", {"target": {"url": url}})
@@ -216,7 +219,7 @@ class Workload:
             if item["status"] == 201:
                 self.verbs.made(mark, item["id"], spec, began, self._time.db_now(), sent)
             else:
-                self.verbs.refused(mark, spec, Answer(item["status"], item, sent), sent)
+                self.verbs.refused(mark, spec, Answer(item["status"], item, sent), began, sent)
 
 
 def _some_unavailable(answer: Answer) -> bool:

@@ -25,6 +25,9 @@ def check_answers(story: Story) -> Iterator[Violation]:
         if event.given_up is not None:
             text = f"job {event.job}: {event.verb} was carried out {event.given_up} ms after its client had hung up"
             yield Violation(kind="ghost", text=text)
+    for froze in (event for _, event in story.lives.freezes if event.given_up is not None):
+        text = f"everything was {'paused' if froze.on else 'resumed'} {froze.given_up} ms after its client had hung up"
+        yield Violation(kind="ghost", text=text)
     for told_wrong in story.lives.mistaken:
         yield Violation(kind="answer", text=told_wrong)
     for job in story.jobs.values():

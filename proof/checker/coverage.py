@@ -1,8 +1,7 @@
 """P1: each slot of a schedule is covered by exactly one row, its own or a range's; and no row is of no slot.
 
-What the slots are is decided by the oracle. Where the database's diary is known, an edit parts the old schedule from
-the new one to the millisecond: of the old one only what was claimed, or cancelled, before it may have a row of a later
-slot. Elsewhere there is a grey stretch around an edit, of LOOKAHEAD: a slot may be covered or not; never twice.
+What the slots are is decided by the oracle. An edit parts the old schedule from the new one to the millisecond: of the
+old one only what was claimed, or cancelled, before it may have a row of a later slot.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from proof.oracle.slots import is_one_off, slots_of
 
 __all__ = ["check_coverage"]
 
-GREY = LOOKAHEAD + 1
 HOUR = 3_600_000
 EXACT = 10_000
 
@@ -52,10 +50,7 @@ def _possible(story: Story, job: JobStory, place: int, horizon: int) -> list[int
     until, extra = horizon, list[int]()
     if place + 1 < len(job.segments) and not is_one_off(segment.schedule):
         following = job.segments[place + 1]
-        if story.ledger.whole:
-            until, extra = following.begin, _decided_before(story, job, segment, following)
-        else:
-            until = max(following.begin, following.highest) + GREY
+        until, extra = following.begin, _decided_before(story, job, segment, following)
     after = segment.begin if not is_one_off(segment.schedule) else segment.begin - HOUR
     return slots_of(segment.schedule, anchor=segment.begin, after=after, until=until) + extra
 
@@ -69,7 +64,8 @@ def _decided_before(story: Story, job: JobStory, segment: Segment, following: Se
         turns = story.lives.turns.get(row.id, {}).values()
         replaced = isinstance(row, Entry) and row.reason == "rescheduled"
         claimed = any(turn.place < following.place for turn in turns)
-        if replaced or claimed or story.lives.cancels.get(row.id) or _given_up_before(story, row, following):
+        by_user = story.lives.cancels.get(row.id) or story.lives.skips.get(row.id)
+        if replaced or claimed or by_user or _given_up_before(story, row, following):
             decided += slots_of(segment.schedule, anchor=segment.begin, after=slot - 1, until=slot)
     return decided
 
@@ -132,9 +128,8 @@ def _required(story: Story, job: JobStory, possible: list[list[int]]) -> Iterato
             if place == last:
                 yield from possible[place]
             continue
-        begin = segment.begin if place == 0 or story.ledger.whole else segment.begin + GREY
         end = _replaced(story, job.segments[place + 1]) if place < last else _end(story, job)
-        yield from (slot for slot in possible[place] if begin < slot <= end)
+        yield from (slot for slot in possible[place] if segment.begin < slot <= end)
 
 
 def _replaced(story: Story, following: Segment) -> int:
@@ -149,7 +144,7 @@ def _end(story: Story, job: JobStory) -> int:
     if job.row is None:
         deleted = [event.db for _, event in story.lives.wrote.get(job.id, ()) if event.verb == "delete"]
         if deleted:
-            return deleted[0] if not story.steps else min(deleted[0], story.lowest_after(_deleted_at(story, job)))
+            return deleted[-1] if not story.steps else min(deleted[-1], story.lowest_after(_deleted_at(story, job)))
         return max((entry.until or entry.slot for entry in job.entries if entry.kind == "scheduled"), default=0)
     cursor = next((live.slot for live in job.live if live.cursor), None)
     if cursor is not None:
@@ -158,7 +153,7 @@ def _end(story: Story, job: JobStory) -> int:
 
 
 def _deleted_at(story: Story, job: JobStory) -> int:
-    return next(event.at for _, event in story.lives.wrote[job.id] if event.verb == "delete")
+    return next(event.at for _, event in reversed(story.lives.wrote[job.id]) if event.verb == "delete")
 
 
 def _ahead(story: Story, job: JobStory) -> Iterator[Violation]:
@@ -171,6 +166,8 @@ def _ahead(story: Story, job: JobStory) -> Iterator[Violation]:
         return
     for entry in job.entries:
         last = entry.until or entry.slot
+        if story.lives.left_out(entry.id, story.ledger.at):
+            continue
         if entry.status != "skipped" or entry.finished_at <= begin or last <= story.ledger.now + LOOKAHEAD:
             continue
         if entry.token:  # its token would be given a second time

@@ -68,8 +68,15 @@ def _ledger_against_receiver(story: Story, job: JobStory, entry: Entry) -> Itera
     if tokens and max(tokens) > entry.token:
         text = f"{entry.id} ended with token {entry.token}, but {max(tokens)} was sent"
         yield Violation(kind="stale", text=text)
-    if entry.reason == "attempts" and not story.ledger.whole and entry.tries < rules_of(job.made.spec).attempts:
+    if entry.reason == "attempts" and not story.ledger.whole and entry.tries < _attempts(story, job, entry):
         yield Violation(kind="tries", text=f"{entry.id} was given up after {entry.tries} tries")
+
+
+def _attempts(story: Story, job: JobStory, entry: Entry) -> int:
+    """As many as it was to have by what its last claim read."""
+    turn = story.lives.turns.get(entry.id, {}).get(entry.token)
+    version = None if turn is None else story.lives.in_force(job.id, turn.place)
+    return (rules_of(job.made.spec) if version is None else version.rules).attempts
 
 
 def _unknown(story: Story, job: JobStory, entry: Entry) -> Iterator[Violation]:

@@ -21,12 +21,14 @@ __all__ = [
     "Crashed",
     "Event",
     "Fault",
+    "Froze",
     "History",
     "Killed",
     "Lost",
     "Made",
     "Received",
     "Recorded",
+    "Refused",
     "Stepped",
     "Waited",
     "WaitingRow",
@@ -52,28 +54,34 @@ class Made(_Event, frozen=True, kw_only=True, tag="made"):
     sent: int = 1
 
 
+class Refused(_Event, frozen=True, kw_only=True, tag="refused"):
+    """A user was told that a job can't be made, and why. With the Idempotency-Key of `mark`, that is for ever."""
+
+    until: int
+    mark: int
+    why: str = ""
+
+
 class Changed(_Event, frozen=True, kw_only=True, tag="changed"):
     """A user changed a job and was told so. changed_at: the database's time in the answer; None when there is none
     (delete), or when nothing changed."""
 
     until: int
     job: int
-    verb: Literal["edit", "pause", "resume", "delete"]
+    verb: Literal["edit", "pause", "resume", "delete", "undelete"]
     version: int | None = None
     state: str | None = None  # of the job, in the answer
     changed_at: int | None = None
-    db_before: int = 0  # the database's clock when it was asked first, and when the answer came
-    db_after: int = 0
     spec: dict[str, Any] | None = None  # of an edit
     sent: int = 1
 
 
 class Acted(_Event, frozen=True, kw_only=True, tag="acted"):
-    """A user asked for runs by hand (their ids are in the answer), or to cancel one."""
+    """A user asked for runs by hand (their ids are in the answer), to cancel one, or to leave out a slot."""
 
     until: int
     job: int
-    verb: Literal["run", "backfill", "redrive", "cancel"]
+    verb: Literal["run", "backfill", "redrive", "cancel", "skip", "unskip"]
     runs: list[str]
     sent: int = 1
 
@@ -84,7 +92,7 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
     answer: ok, error (retryable), refused (for good), cut (the connection broke without an answer).
     node: who sent it, if that can be known. took: ms until the answer. asked: what it was called with (target, params,
     slot). says: the error in its answer. retry_after: ms after the answer, if it asked for that. parks: it wants
-    no more calls of this job.
+    no more calls of this job. stamp: the time, in ms since the epoch, that the call itself says it is.
     """
 
     db: int
@@ -98,6 +106,8 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
     says: str | None = None
     retry_after: int | None = None
     parks: bool = False
+    stamp: int | None = None
+    left: int | None = None  # ms after which the caller hung up without an answer, where the receiver notes that
     of: int | None = None  # the try, if it will be told by a callback how it ended, or goes on without its node
 
 
@@ -165,19 +175,41 @@ class Wrote(_Event, frozen=True, kw_only=True, tag="wrote"):
     """The database committed a user's verb, whether the user learned of it or not.
 
     wish: what was asked for: the whole spec of a new job, the parts of it that an edit replaces. runs: those that were
-    asked for, or to be cancelled. if_match: the version that the user had seen. given_up: ms since the client hung up.
-    by: the run whose end caused it, if no user did.
+    asked for, to be cancelled, or of the slot to be left out. if_match: the version that the user had seen. given_up: ms since the client hung up.
+    by: the run whose end caused it, if no user did. number: the version as the database has it; `wish` is all of it.
     """
 
     db: int
-    verb: Literal["create", "edit", "pause", "resume", "delete", "run", "backfill", "redrive", "cancel"]
+    verb: Literal[
+        "create",
+        "edit",
+        "pause",
+        "resume",
+        "delete",
+        "undelete",
+        "run",
+        "backfill",
+        "redrive",
+        "cancel",
+        "skip",
+        "unskip",
+    ]
     job: int
     wish: dict[str, Any] | None = None
     runs: list[str] = []
     if_match: int | None = None
     given_up: int | None = None
     by: str | None = None
+    number: int | None = None
     view: dict[str, Any] | None = None  # the answer
+
+
+class Froze(_Event, frozen=True, kw_only=True, tag="froze"):
+    """The database committed that everything is paused (on), or goes on. given_up: ms since the client hung up."""
+
+    db: int
+    on: bool
+    given_up: int | None = None
 
 
 class Begun(_Event, frozen=True, kw_only=True, tag="begun"):
@@ -233,9 +265,11 @@ class Crashed(_Event, frozen=True, kw_only=True, tag="crashed"):
 
 Event = (
     Made
+    | Refused
     | Changed
     | Acted
     | Wrote
+    | Froze
     | Received
     | CalledBack
     | Completed

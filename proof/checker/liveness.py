@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from proof.checker.destinations import host_called
 from proof.checker.events import Received
 from proof.checker.groups import same_group
 from proof.checker.ledger import Entry, Live
+from proof.checker.lives import Version
 from proof.checker.story import LOOKAHEAD, JobStory, Story, Violation
+from proof.model.rules import Rules, rules_of
 from proof.oracle.slots import is_one_off, slots_of
 
 __all__ = ["check_liveness", "lateness"]
@@ -28,6 +30,8 @@ PLACE_SOON = 1250
 """ms that it may wait on its node for its destination, if that answered quickly of late, before it is given back."""
 POLL = 1500
 """ms within which a new job that is due at once is found without any hint."""
+DECIDED = 4000
+"""ms before a row is written in which it was decided what to write, beside the simulation."""
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 
 
@@ -87,6 +91,8 @@ def lateness(story: Story, job: JobStory) -> Iterator[tuple[Received, int]]:
     if job.laned:
         return
     known = [job.made.until, *(change.until for change in job.changes), *story.lives.written(job.id)]
+    known += [event.at for _, event in story.lives.wrote.get(job.id, ()) if event.verb in ("undelete", "unskip")]
+    known += [event.at for _, event in story.lives.freezes if not event.on]
     for send in job.sends:
         row = story.entries.get(send.run) or story.live.get(send.run)
         if row is None or row.kind != "scheduled" or story.sends[send.run][0] is not send:
@@ -150,36 +156,58 @@ def not_enough_slots(story: Story, send: Received, late: int) -> bool:
 def _given_up(story: Story, job: JobStory) -> Iterator[Violation]:
     """While nothing is wrong, no slot is missed; and whatever is wrong, none is given up without a reason."""
     for entry in job.entries:
-        if entry.status != "skipped" or entry.reason not in ("coalesced", "late") or story.expires(job):
+        if entry.status != "skipped" or entry.reason not in ("coalesced", "late"):
             continue
         ended = story.written(entry)
         if ended is None:
             story.excuse("the database's clock was set: when a slot was given up is not known")
             continue
         began = ended - (entry.finished_at - entry.slot)
+        if not story.ledger.whole:  # else the model says what must be given up
+            yield from _forsaken(story, job, entry, ended)
         touched = any(change.at <= ended + 3500 and change.until >= began - 3500 for change in job.changes)
         touched = touched or story.lives.touched(job.id, began - 3500, ended + 3500)
+        if not story.quiet(began - 5000, ended):
+            continue
         if touched or not story.steady(min(began, ended) - 5000, ended):
             story.excuse("its job was changed, or the clock set, while a slot was given up")
-            continue
-        if not story.ledger.whole and not _may_be_given_up(job, entry):  # else the model says what must be given up
-            text = f"{entry.id} was given up ({entry.reason}) at {ended}, though it could still have been fired"
-            yield Violation(kind="forsaken", text=text)
-        elif story.quiet(began - 5000, ended):
+        elif entry.reason == "late" and story.expires(job):
+            story.excuse("it may have expired")
+        else:
             text = f"{entry.id} was given up ({entry.reason}) at {ended}, with nothing wrong"
             yield Violation(kind="given_up", text=text)
 
 
-def _may_be_given_up(job: JobStory, entry: Entry) -> bool:
-    """`latest`: a newer slot had come. `skip`: that, or it was a minute late. `all`: more had come than are wanted."""
-    policy, last, now = job.policy.get("catch_up", "latest"), entry.until or entry.slot, entry.finished_at
+def _forsaken(story: Story, job: JobStory, entry: Entry, ended: int) -> Iterator[Violation]:
+    """What was due when a user changed the job was given up by that. All else, by a policy that was in force."""
+    changed = {event.db for _, event in story.lives.wrote.get(job.id, ())}
+    if entry.finished_at in changed | {change.changed_at for change in job.changes}:
+        return
+    rules = _in_force(story.lives.versions.get(job.id, ()), ended - DECIDED, ended) or [rules_of(job.made.spec)]
+    if not any(_may_be_given_up(job, entry, each) for each in rules):
+        text = f"{entry.id} was given up ({entry.reason}) at {ended}, though it could still have been fired"
+        yield Violation(kind="forsaken", text=text)
+
+
+def _in_force(versions: Sequence[Version], begin: int, end: int) -> list[Rules]:
+    """At any moment between these true times."""
+    until = [*(version.at for version in versions), 2**62][1:]
+    return [one.rules for one, over in zip(versions, until, strict=False) if one.at <= end and over >= begin]
+
+
+def _may_be_given_up(job: JobStory, entry: Entry, rules: Rules) -> bool:
+    """`latest`: a newer slot had come. `skip`: that, or it was a minute late. `all`: more had come than are wanted. And
+    what had expired."""
+    last, now = entry.until or entry.slot, entry.finished_at
+    if entry.reason == "late" and rules.expires_in is not None and now - entry.due_at >= rules.expires_in:
+        return True
     newer = [
         sum(last < slot <= now for slot in slots_of(part.schedule, anchor=part.begin, after=last, until=now))
         for part in job.segments
         if not is_one_off(part.schedule)
     ]
     if entry.reason == "coalesced":
-        return policy != "all" and max(newer, default=0) > 0
-    if policy == "all":
-        return max(newer, default=0) >= int(job.policy.get("catch_up_limit", 100))
-    return bool(now - last > (MINUTE if policy == "skip" else DAY))
+        return rules.catch_up != "all" and max(newer, default=0) > 0
+    if rules.catch_up == "all":
+        return max(newer, default=0) >= rules.catch_up_limit
+    return bool(now - last > (MINUTE if rules.catch_up == "skip" else DAY))

@@ -4,11 +4,12 @@ what was recorded. In the order of the commits, so that "before" and "after" are
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from proof.checker.events import Begun, Claimed, History, Received, Recorded, Wrote
+from proof.checker.events import Begun, Claimed, Froze, History, Received, Recorded, Wrote
 from proof.model.rules import Rules, rules_of
 from proof.oracle.slots import is_one_off
 
@@ -45,11 +46,15 @@ class Lives:
         self.turns: dict[str, dict[int, Turn]] = defaultdict(dict)
         self.cancels: dict[str, list[Wrote]] = defaultdict(list)
         self.wrote: dict[int, list[tuple[int, Wrote]]] = defaultdict(list)
+        self.skips: dict[str, list[tuple[int, Wrote]]] = defaultdict(list)  # of a run, in their order: skip, unskip, …
+        self.freezes: list[tuple[int, Froze]] = []
         self.mistaken: list[str] = []  # verbs that should not have been carried out, or answered so
         for place, event in enumerate(history):
             match event:
                 case Wrote():
                     self._wrote(place, event)
+                case Froze():
+                    self.freezes.append((place, event))
                 case Claimed():
                     claimed = Turn(run=event.run, token=event.token, place=place, claim=event)
                     self.turns[event.run].setdefault(event.token, claimed)
@@ -75,6 +80,12 @@ class Lives:
         versions = self.versions[event.job]
         if event.verb == "cancel":
             self.cancels[event.runs[0]].append(event)
+        if event.verb in ("skip", "unskip"):
+            self.skips[event.runs[0]].append((place, event))
+        if event.number is not None:
+            if event.wish is not None:
+                self._add(versions, place, event, event.wish, event.number)
+            return
         if event.verb == "create":
             if not versions:  # a repeat is answered with the job that there is
                 self._add(versions, place, event, event.wish or {}, 1)
@@ -106,7 +117,7 @@ class Lives:
         if is_one_off(last.spec["schedule"]):
             return True
         since = [one for place, one in self.wrote[event.job] if place >= last.place and one is not event]
-        could = any(one.verb == "cancel" or (one.view or {}).get("state") == "ended" for one in since)
+        could = any(one.verb in ("cancel", "skip") or (one.view or {}).get("state") == "ended" for one in since)
         return could and (event.view or {}).get("version") == last.number
 
     def _add(self, versions: list[Version], place: int, event: Wrote, spec: dict[str, Any], number: int) -> None:
@@ -136,8 +147,19 @@ class Lives:
         return [version.at for version in self.versions.get(job, ())]
 
     def touched(self, job: int, begin: int, end: int) -> bool:
-        """Whether a user's verb on it was committed between these true times."""
-        return any(begin <= event.at <= end for _, event in self.wrote.get(job, ()))
+        """Whether a user's verb on it, or on everything, was committed between these true times."""
+        return any(begin <= event.at <= end for _, event in [*self.wrote.get(job, ()), *self.freezes])
+
+    def left_out(self, run: str, at: int) -> bool:
+        """Whether its slot was left out by a user by this true time, and not taken back."""
+        verbs = [event.verb for _, event in self.skips.get(run, ()) if event.at <= at]
+        return bool(verbs) and verbs[-1] == "skip"
+
+    def frozen(self) -> Iterator[tuple[tuple[int, Froze], tuple[int, Froze] | None]]:
+        """When everything was paused, and when it went on; None: not yet."""
+        for number, (place, event) in enumerate(self.freezes):
+            if event.on:
+                yield (place, event), next(iter(self.freezes[number + 1 :]), None)
 
 
 def _may_end(schedule: dict[str, Any]) -> bool:

@@ -31,10 +31,13 @@ def check_orders(story: Story) -> Iterator[Violation]:
             if turn.send is not None or not (job.outlives and story.lives.adopts(turn.run, turn.token))
         ]
         yield from _claimed_while_forbidden(turns, wrote)
+        yield from _claimed_while_frozen(story, turns)
         yield from _blamed(story, job)
         for place, event in wrote:
             if event.verb == "cancel":
                 yield from _cancelled(story, job, place, event)
+    for run in story.lives.skips:
+        yield from _left_out(story, run)
 
 
 def _claimed_while_forbidden(turns: list[Turn], wrote: list[tuple[int, Wrote]]) -> Iterator[Violation]:
@@ -47,11 +50,36 @@ def _claimed_while_forbidden(turns: list[Turn], wrote: list[tuple[int, Wrote]]) 
                 state = "delete"
             elif event.verb == "pause" and (event.view or {}).get("state") == "paused":
                 state = "pause"
-            elif event.verb in ("resume", "edit", "create") and (event.view or {}).get("state") in ("active", "ended"):
+            elif event.verb == "undelete" and (event.view or {}).get("state") == "paused":
+                state = "pause"
+            elif event.verb in ("resume", "edit", "create", "undelete") and (event.view or {}).get("state") in ("active", "ended"):
                 state = None
         if state == "delete" or (state == "pause" and "-m" not in turn.run):
             text = f"{turn.run} was claimed with token {turn.token} at {turn.claim.at}, after the {state}"
             yield Violation(kind="after_" + state, text=text)
+
+
+def _claimed_while_frozen(story: Story, turns: list[Turn]) -> Iterator[Violation]:
+    """While everything is paused nothing is claimed but what was started by hand."""
+    for (begin, froze), over in story.lives.frozen():
+        end = 2**62 if over is None else over[0]
+        for turn in turns:
+            if begin < turn.place < end and "-m" not in turn.run:
+                text = f"{turn.run} was claimed at {turn.claim.at}, and everything is paused since {froze.at}"
+                yield Violation(kind="after_freeze", text=text)
+
+
+def _left_out(story: Story, run: str) -> Iterator[Violation]:
+    """A slot that a user left out has its row, says so, and is claimed by nobody; one that was taken back is not."""
+    verbs, row = story.lives.skips[run], story.entries.get(run)
+    says = row is not None and row.status == "skipped" and row.reason == "skipped"
+    if says != (verbs[-1][1].verb == "skip"):
+        where = "has no row" if row is None else f"is {row.status} ({row.reason})"
+        yield Violation(kind="after_skip", text=f"{run} {where} after the {verbs[-1][1].verb} at {verbs[-1][1].at}")
+    for turn in story.lives.turns.get(run, {}).values():
+        before = [event.verb for place, event in verbs if place < turn.place]
+        if before and before[-1] == "skip":
+            yield Violation(kind="after_skip", text=f"{run} was claimed at {turn.claim.at}, and is left out")
 
 
 def _cancelled(story: Story, job: JobStory, place: int, event: Wrote) -> Iterator[Violation]:
@@ -87,6 +115,8 @@ def _blamed(story: Story, job: JobStory) -> Iterator[Violation]:
     """Who is said to have cancelled a run is who did: a user, a newer slot, an edit, a delete."""
     verbs = {event.verb for _, event in story.lives.wrote.get(job.id, ())}
     for entry in job.entries:
+        if entry.reason == "skipped" and not story.lives.skips.get(entry.id):
+            yield Violation(kind="blamed", text=f"{entry.id} says that a user left it out, and nobody did")
         if entry.status != "cancelled":
             continue
         said = f"{entry.reason} {entry.error}"

@@ -9,7 +9,8 @@ import msgspec
 
 from proof.checker.ledger import Entry, Live
 from proof.checker.lives import Turn
-from proof.checker.story import JobStory, Story, Violation
+from proof.checker.story import SETTLE, JobStory, Story, Violation
+from proof.model.rules import rules_of
 
 __all__ = ["check_overlaps"]
 
@@ -32,9 +33,9 @@ class _Held(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_overlaps(story: Story) -> Iterator[Violation]:
-    if not story.ledger.whole:
-        return
     for job in story.jobs.values():
+        yield from _replaced(story, job)
+    for job in story.jobs.values() if story.ledger.whole else ():
         policies = {version.rules.overlap for version in story.lives.versions.get(job.id, ())}
         if len(policies) > 1:
             story.excuse("its overlap policy was changed")
@@ -42,6 +43,25 @@ def check_overlaps(story: Story) -> Iterator[Violation]:
         if not policies or job.later:
             continue
         yield from _Lane(story, job, policies.pop()).check()
+
+
+def _replaced(story: Story, job: JobStory) -> Iterator[Violation]:
+    """What is said to have been replaced was, by a newer one that had come."""
+    for entry in job.entries:
+        if entry.status != "cancelled" or entry.reason != "replaced":
+            continue
+        rules = [version.rules for version in story.lives.versions.get(job.id, ())] or [rules_of(job.made.spec)]
+        if not any(each.overlap == "replace" for each in rules):
+            yield Violation(kind="overlap", text=f"{entry.id} was replaced, and its job does not ask for that")
+        elif not any(row.id != entry.id and entry.due_at <= row.due_at <= _ended(story, entry) for row in job.rows):
+            yield Violation(kind="overlap", text=f"{entry.id} was replaced, and no newer one had come")
+
+
+def _ended(story: Story, entry: Entry) -> int:
+    """When it was written, at the latest, in the database's time: it may have failed before it was replaced."""
+    turn = story.lives.turns.get(entry.id, {}).get(entry.token)
+    recorded = None if turn is None or turn.recorded is None else turn.recorded.db
+    return entry.finished_at + SETTLE if recorded is None else max(recorded, entry.finished_at)
 
 
 class _Lane:

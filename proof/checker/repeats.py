@@ -12,6 +12,7 @@ from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
 
 __all__ = ["check_repeats", "failed"]
 
+ALONE = ("skip", "queue")
 TAKEOVER = ("kill", "kill_at", "power_cut", "freeze", "freeze_at", "suspend", "cut", "outage")
 
 
@@ -28,7 +29,7 @@ def check_repeats(story: Story) -> Iterator[Violation]:
                 yield Violation(kind="at_most_once", text=text)
             for first, second in pairwise(sends):
                 yield from _explained(story, job, first, second)
-        if job.policy.get("overlap") in ("skip", "queue") and not job.calls_back:
+        if job.policy.get("overlap") in (ALONE if story.ledger.whole else (*ALONE, "replace")) and not job.calls_back:
             yield from _overlaps(story, job)
 
 
@@ -64,10 +65,12 @@ def _taken_over(story: Story, first: Received, second: Received) -> bool:
 
 
 def _overlaps(story: Story, job: JobStory) -> Iterator[Violation]:
-    """One run at a time, unless the first one's node was lost, or the first was cancelled."""
+    """One run at a time, unless the first one's node was lost, or the first was cancelled. (`replace`, where it is not
+    known when the caller hung up: see `overlaps`.)"""
     cancelled = {run for act in job.acts if act.verb == "cancel" for run in act.runs}
     for first, second in pairwise(job.sends):
-        busy = min(first.took, story.timeout(job, first)) - SLACK
+        left = first.took if first.left is None else first.left
+        busy = min(first.took, left, story.timeout(job, first)) - SLACK
         if second.run == first.run or second.at >= first.at + busy or first.run in cancelled:
             continue
         if not _taken_over(story, first, second):

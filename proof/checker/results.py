@@ -281,7 +281,7 @@ class _Row:
         return bool(self.story.lives.cancels.get(self.row.id)) or self._edited_to("replace")
 
     def _gone(self) -> bool:
-        return self.job.row is None
+        return any(event.verb == "delete" for _, event in self.story.lives.wrote.get(self.job.id, ()))
 
     def _counts(self, row: Entry) -> Iterator[Violation]:
         if len(self.told) < 20:

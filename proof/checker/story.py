@@ -52,11 +52,9 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """A schedule in force from `begin` (exclusive, the database's time); `highest`: the latest time the database's
-    clock had ever shown when it began."""
+    """A schedule in force from `begin` (exclusive, the database's time)."""
 
     begin: int
-    highest: int
     schedule: dict[str, Any]
     place: int = 0  # of the commit in the history, if that is known
     at: int = 0
@@ -75,7 +73,7 @@ class JobStory:
         self.entries: list[Entry] = []
         self.live: list[Live] = []
         self.row: Job | None = None
-        self.segments = [Segment(begin=made.created_at, highest=made.created_at, schedule=made.spec["schedule"])]
+        self.segments = [Segment(begin=made.created_at, schedule=made.spec["schedule"])]
 
     @property
     def deleted(self) -> Changed | None:
@@ -124,28 +122,27 @@ class JobStory:
         """What the receiver answers is not how its runs end."""
         return self.calls_back or self.outlives
 
-    def change(self, change: Changed, highest: int) -> None:
+    def change(self, change: Changed) -> None:
         self.changes.append(change)
-        if change.verb != "edit" or change.spec is None or change.changed_at is None:
+        schedule = (change.spec or {}).get("schedule")
+        if change.verb != "edit" or schedule is None or change.changed_at is None:
             return
-        schedule = change.spec["schedule"]
         if schedule != self.segments[-1].schedule:
-            self.segments.append(Segment(begin=change.changed_at, highest=highest, schedule=schedule, at=change.at))
+            self.segments.append(Segment(begin=change.changed_at, schedule=schedule, at=change.at))
 
     def segment_begin(self, place: int) -> int:
         """When the schedule that was in force at this place of the history was given, in the database's time."""
         begins = [segment.begin for segment in self.segments if segment.place <= place]
         return begins[-1] if begins else self.segments[0].begin
 
-    def follow(self, versions: Sequence[Version], steps: Sequence[Stepped]) -> None:
+    def follow(self, versions: Sequence[Version]) -> None:
         """The schedules as the database's diary has them: also what users were never told of."""
         self.segments = []
         for version in versions:
             schedule = version.spec["schedule"]
             if not self.segments or schedule != self.segments[-1].schedule:
-                highest = max([version.db, *(step.highest for step in steps if step.at <= version.at)])
                 self.segments.append(
-                    Segment(begin=version.db, highest=highest, schedule=schedule, place=version.place, at=version.at)
+                    Segment(begin=version.db, schedule=schedule, place=version.place, at=version.at)
                 )
 
 
@@ -186,10 +183,10 @@ class Story:
                 self.jobs.setdefault(event.job, JobStory(event))
         for event in sorted((e for e in history if isinstance(e, Changed)), key=lambda change: change.until):
             if event.job in self.jobs:
-                self.jobs[event.job].change(event, self.highest(event))
+                self.jobs[event.job].change(event)
         for job in self.jobs.values():
             if versions := self.lives.versions.get(job.id):
-                job.follow(versions, self.steps)
+                job.follow(versions)
         for event in history:
             if isinstance(event, Acted) and event.job in self.jobs:
                 self.jobs[event.job].acts.append(event)
@@ -212,11 +209,6 @@ class Story:
         for live in ledger.live:
             if live.job in self.jobs:
                 self.jobs[live.job].live.append(live)
-
-    def highest(self, change: Changed) -> int:
-        """The latest time that the database's clock had shown by then."""
-        before = [step.highest for step in self.steps if step.at <= change.until]
-        return max([change.db_before, change.db_after, *before])
 
     def rules_of(self, job: JobStory, send: Received) -> Rules | None:
         """What was in force for this attempt, if the diary is known."""
@@ -245,7 +237,7 @@ class Story:
         rules = self.rules_of(job, send) or rules_of(job.made.spec)
         if rules.timeout is None:
             return float("inf")
-        return rules.timeout if self.ledger.whole or not job.changes else min(rules.timeout, 2900)
+        return rules.timeout
 
     def excuse(self, why: str) -> bool:
         """Something is let pass that would else be judged. Counted, so that nobody can say it never happens."""

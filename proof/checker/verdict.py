@@ -23,6 +23,7 @@ from proof.checker.policies import check_policies
 from proof.checker.repeats import check_repeats
 from proof.checker.requests import check_requests
 from proof.checker.results import check_results
+from proof.checker.stamps import check_stamps
 from proof.checker.story import Story, Violation
 from proof.checker.verbs import check_verbs
 
@@ -31,6 +32,7 @@ __all__ = ["CHECKS", "Violation", "check"]
 CHECKS = (
     check_coverage,
     check_deliveries,
+    check_stamps,
     check_repeats,
     check_fences,
     check_verbs,

@@ -21,6 +21,7 @@ from proof.checker.events import (
     Changed,
     Claimed,
     Completed,
+    Froze,
     History,
     Lost,
     Made,
@@ -45,6 +46,9 @@ _VERBS: dict[str, Any] = {
     "backfill_job": "backfill",
     "redrive": "redrive",
     "cancel_run": "cancel",
+    "skip_slot": "skip",
+    "unskip_slot": "unskip",
+    "undelete_job": "undelete",
 }
 
 
@@ -71,6 +75,7 @@ class Diary:
         self._beats: dict[str, float] = {}
         self._of_files: dict[str, tuple[int, dict[str, Any]]] = {}  # jobs of a file by key: id and spec
         self._claims: dict[tuple[str, int], tuple[int, int]] = {}  # when it was due, and its tries
+        self._frozen = False
         self.driver: Driver | None = None
         self.point: Callable[[str, str], None] = lambda what, process: None
 
@@ -107,6 +112,8 @@ class Diary:
                 if answer:
                     silent = self._loop.now - self._beats.get(arguments[0], 0.0)
                     self._history.append(Lost(at=self._now, node=arguments[0], silent=round(silent * 1000)))
+            case "freeze" | "unfreeze":
+                self._froze(method == "freeze")
             case "create_jobs":
                 self._created(arguments[0], answer)
             case "sync_jobs":
@@ -208,6 +215,8 @@ class Diary:
             runs = list(answer)
         elif verb in ("run", "redrive"):
             runs = [answer.id]
+        elif verb in ("skip", "unskip"):
+            runs = [f"{job}-{arguments[2]}"]
         elif verb == "cancel":
             job, runs = int(arguments[1].partition("-")[0]), [arguments[1]]
         view = to_builtins(answer) if isinstance(answer, JobView) else None
@@ -242,8 +251,19 @@ class Diary:
         found: tuple[int, int] = at_once(self.driver.read(body))
         return found
 
+    def _froze(self, on: bool) -> None:
+        """Or it was so already: somebody asked twice."""
+        if on != self._frozen:
+            self._frozen = on
+            self._history.append(Froze(at=self._now, db=self._time.now_ms(), on=on, given_up=self._late()))
+
     def _wrote(self, verb: Any, job: int, **more: Any) -> None:
-        client, late = ASKER.get(), None
-        if isinstance(client, Client) and client.gone is not None:
-            late = round((self._loop.now - client.gone) * 1000)
+        late = self._late()
         self._history.append(Wrote(at=self._now, db=self._time.now_ms(), verb=verb, job=job, given_up=late, **more))
+
+    def _late(self) -> int | None:
+        """ms since the client hung up for which something is done."""
+        client = ASKER.get()
+        if isinstance(client, Client) and client.gone is not None:
+            return round((self._loop.now - client.gone) * 1000)
+        return None

@@ -67,7 +67,7 @@ class Receiver:
         self.answered: Callable[[str], None] = lambda process: None
         self.calls_back: Callable[[Call, str, float], None] = lambda call, answer, seconds: None
 
-    def arrive(self, call: Call, process: str, node: str | None, answer: Answer) -> None:
+    def arrive(self, call: Call, process: str, node: str | None, stamp: int, answer: Answer) -> None:
         kind, seconds = self._ill(call.target) or self._decide(call.params)
         mood = call.params.get("mood", "ok")
         outcome = self._last(self._outcome(kind, mood, seconds), mood)
@@ -88,6 +88,7 @@ class Receiver:
                 retry_after=outcome.retry_after_ms,
                 of=None if call.callback is None else call.try_number,
                 parks=outcome.parks is not None,
+                stamp=stamp,
             )
         )
         self.loop.outside_later(seconds, self._answer, answer, outcome, process)
@@ -194,7 +195,7 @@ class Sender:
     def leave(self, call: Call, answer: Answer) -> None:
         receiver = self.receiver
         delay = receiver.rng.uniform(0.0001, 0.005)
-        receiver.loop.outside_later(delay, receiver.arrive, call, self.place.name, self.node(), answer)
+        receiver.loop.outside_later(delay, receiver.arrive, call, self.place.name, self.node(), call.now_ms(), answer)
 
 
 class AwaitedKind(CoroutineKind):

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
 
-from onthedot.errors import OnTheDotError, StoreUnavailable
+from onthedot.errors import Invalid, OnTheDotError, StoreUnavailable
 from onthedot.model.decoding import to_builtins
 from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobSpec, JobView
+from onthedot.plan import coming
 from onthedot.store import Idempotency, LetterFilter, NewJob
-from proof.checker.events import Acted, Changed, Crashed, Made
+from proof.checker.events import Acted, Changed, Crashed, Made, Refused
 from proof.sim.chains import a_chain, followers
 from proof.sim.diary import Wish
 from proof.sim.specs import a_one_off, a_recurring, a_target, another_policy, another_schedule, in_group
@@ -29,8 +31,10 @@ SHARED = 0.3
 """The share of recurring jobs that have a second user."""
 VERBS = (
     *("edit", "target", "policy", "pause", "pause", "run", "run", "cancel", "cancel"),
-    *("cancel_edit", "backfill", "redrive", "delete", "stale"),
+    *("cancel_edit", "backfill", "redrive", "delete", "stale", "skip", "skip", "undelete"),
 )
+FREEZES = 0.3
+"""The share of worlds in which everything is paused for a while."""
 
 
 class Workload:
@@ -55,7 +59,7 @@ class Workload:
         if self._chained:
             await self._make_followers()
         users = [self._keep(until) for _ in range(self._recurring)] + [self._once(until) for _ in range(self._one_offs)]
-        users.append(self._file(until))
+        users += [self._file(until), self._freeze(until)]
         tasks = [self.world.loop.create_task(user) for user in users]
         for task in tasks:
             await task
@@ -136,6 +140,14 @@ class Workload:
                 await self._backfill(job)
             case "redrive":
                 await self._redrive(job)
+            case "skip":
+                await self._skip(job)
+            case "undelete":
+                await self._change(job, "delete")
+                await self._wait(rng.choice((rng.uniform(0, 3), rng.uniform(3, 30))))
+                await self._change(job, "undelete")
+            case "freeze":
+                await self._pause_all(rng.uniform(1, 20))
             case "stale":
                 await self._update(job, Wish(target=a_target(rng)), if_match=rng.randint(1, 3))
             case _ if rng.random() < 0.4:
@@ -165,6 +177,21 @@ class Workload:
                 continue
             self._hint("due")
             self._hint("orders")
+
+    async def _freeze(self, until: float) -> None:
+        """Somebody who pauses everything for a while."""
+        rng = self.rng
+        begin, seconds = rng.uniform(20, max(until - 40, 25)), rng.uniform(1, 20)
+        if rng.random() < FREEZES:
+            await self._wait(begin)
+            await self._pause_all(seconds)
+
+    async def _pause_all(self, seconds: float) -> None:
+        await self._ask("freeze", TENANT, None)
+        self._hint("orders")
+        await self._wait(seconds)
+        await self._ask("unfreeze", TENANT)
+        self._hint("due")
 
     # verbs
 
@@ -208,10 +235,13 @@ class Workload:
                         sent=sent,
                     )
                 )
+            elif isinstance(job, Invalid):
+                until, why = self.world.now, str(job)
+                self.world.history.append(Refused(at=began, until=until, mark=mark, why=why))
         return jobs
 
     async def _update(self, job: JobView, change: Wish, if_match: int | None = None) -> None:
-        began, before = self.world.now, self.world.time.now_ms()
+        began = self.world.now
         named = {} if if_match is None else {"if_match": if_match}
         try:
             view, sent = await self._ask("update_job", TENANT, job.id, change, **named)
@@ -219,10 +249,10 @@ class Workload:
             return
         self._hint("orders")
         self._hint("due")
-        self._changed(job, "edit", began, before, view, sent)
+        self._changed(job, "edit", began, view, sent)
 
     async def _change(self, job: JobView, verb: Any) -> None:
-        began, before = self.world.now, self.world.time.now_ms()
+        began = self.world.now
         try:
             view, sent = await self._ask(f"{verb}_job", TENANT, job.id)
         except OnTheDotError:
@@ -230,9 +260,9 @@ class Workload:
                 return
             view, sent = None, 2  # not found: the first one did it, and its answer was lost
         self._hint("orders")
-        self._changed(job, verb, began, before, view, sent)
+        self._changed(job, verb, began, view, sent)
 
-    def _changed(self, job: JobView, verb: Any, began: int, before: int, view: JobView | None, sent: int) -> None:
+    def _changed(self, job: JobView, verb: Any, began: int, view: JobView | None, sent: int) -> None:
         self.world.history.append(
             Changed(
                 at=began,
@@ -242,8 +272,6 @@ class Workload:
                 version=None if view is None else view.version,
                 state=None if view is None else view.state,
                 changed_at=None if view is None else _ms(view.updated_at),
-                db_before=before,
-                db_after=self.world.time.now_ms(),
                 spec=None
                 if view is None or verb != "edit"
                 else {
@@ -309,6 +337,27 @@ class Workload:
             return
         self._hint("orders")
         self._acted(job, "cancel", began, [run], sent)
+
+    async def _skip(self, job: JobView) -> None:
+        """One of the next slots is left out, and at times taken back."""
+        began = self.world.now
+        try:
+            ahead, _ = await self._ask("job_ahead", TENANT, job.id)
+            slots = list(islice(coming(ahead.record, ahead.cursor_slot, ahead.now, ahead.taken), 6))
+            if not slots:
+                return
+            slot = self.rng.choice(slots)
+            _, sent = await self._ask("skip_slot", TENANT, job.id, slot)
+            self._hint("orders")
+            self._acted(job, "skip", began, [f"{job.id}-{slot}"], sent)
+            if self.rng.random() < 0.4:
+                await self._wait(self.rng.uniform(0, 4))
+                began = self.world.now
+                _, sent = await self._ask("unskip_slot", TENANT, job.id, slot)
+                self._hint("due")
+                self._acted(job, "unskip", began, [f"{job.id}-{slot}"], sent)
+        except OnTheDotError:
+            return
 
     def _acted(self, job: JobView, verb: Any, began: int, runs: list[str], sent: int) -> None:
         self.world.history.append(Acted(at=began, until=self.world.now, job=job.id, verb=verb, runs=runs, sent=sent))

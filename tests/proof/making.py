@@ -86,7 +86,7 @@ class Tale:
 
     def changed(self, verb: Any, at: int, **more: Any) -> Tale:
         db = BEGIN + at
-        return self.add(Changed(at=at, until=at, job=1, verb=verb, changed_at=db, db_before=db, db_after=db, **more))
+        return self.add(Changed(at=at, until=at, job=1, verb=verb, changed_at=db, **more))
 
     def fault(self, what: str, at: int, until: int, node: str | None = None) -> Tale:
         return self.add(Fault(at=at, until=until, what=what, node=node))

@@ -284,7 +284,7 @@ def test_the_answer_counts_from_when_it_could_be_heard(tmp_path: Path) -> None:
     clock = TrueTime()
     file = tmp_path / "received.jsonl"
     mono, real = clock.began_mono + 1_000_000, clock.began_real + 1_000_000
-    lines = [f'[{mono},{real},"1-1",1,{token},"a","ok",20]' for token in range(1, 7)]
+    lines = [f'[{mono},{real},"1-1",1,{token},"a","ok",20,null,null]' for token in range(1, 7)]
     lines.append(f'[{mono + 2_000_000},"hung_up","1-1",4]')
     lines.append(f'[{mono + 3_000_000},"answered","1-1",5]')
     lines.append(f'[{mono + 2_000_000},"hung_up","1-1",6]')

@@ -16,6 +16,7 @@ from onthedot.store import NewJob, Store
 from onthedot.store.abandoned_requests import ASKER
 from tests.store.conftest import START
 from tests.store.given import HOURLY, create, fetch, spec
+from tests.store.hands import node_info
 
 SIMPLE: dict[str, Any] = {"schedule": {"in": "1h"}}
 
@@ -44,11 +45,13 @@ VERBS: dict[str, Callable[[Store, JobView], Awaitable[Any]]] = {
     "cancel": lambda store, job: store.cancel_run(1, f"{job.id}-{START + 2_800_000}"),
     "sync": lambda store, _: store.sync_jobs(1, "file", [spec(key="k")], prune=False),
     "key": lambda store, _: store.create_key(ApiKeySpec(name="k", scope="read"), "hash", "otd_"),
+    "pause all": lambda store, _: store.freeze(1, "a note"),
+    "drain": lambda store, _: store.drain("n1"),
 }
 
 
 async def everything(store: Store) -> list[Any]:
-    tables = ("jobs", "runs", "history", "api_keys", "tenants", "idempotency")
+    tables = ("jobs", "runs", "history", "api_keys", "tenants", "idempotency", "freezes", "nodes")
     return [await fetch(store, f"SELECT * FROM {table} ORDER BY 1") for table in tables]
 
 
@@ -58,6 +61,7 @@ async def test_a_verb_of_somebody_who_is_gone_writes_nothing(store, times, verb,
     """Gone when it begins, or gone by the time that it would be committed."""
     job = await create(store, schedule=HOURLY)
     assert (await fetch(store, "SELECT slot FROM runs"))[0]["slot"] == START + 2_800_000
+    await store.register(node_info("n1"))
     before = await everything(store)
     ASKER.set(Leaves(looks))
     with pytest.raises(Abandoned):
@@ -66,6 +70,15 @@ async def test_a_verb_of_somebody_who_is_gone_writes_nothing(store, times, verb,
     ASKER.set(Leaves(2))
     await VERBS[verb](store, job)
     assert await everything(store) != before
+
+
+@pytest.mark.parametrize("looks", [0, 1])
+async def test_all_stays_paused_when_who_wanted_to_resume_it_is_gone(store, times, looks):
+    await store.freeze(1, "a note")
+    ASKER.set(Leaves(looks))
+    with pytest.raises(Abandoned):
+        await store.unfreeze(1)
+    assert await store.current_freeze() is not None
 
 
 @pytest.mark.parametrize("fields", [SIMPLE, {**SIMPLE, "key": "a"}], ids=["simple", "with a key"])

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from onthedot.clock import FakeClock, SystemClock
-from onthedot.errors import SettingsError, StoreError, StoreInUse, StoreUnavailable
+from onthedot.errors import SettingsError, StoreError, StoreInUse, StoreMoved, StoreUnavailable
 from onthedot.store import JobFilter, open_store
 from onthedot.store.driver import Collision, Transaction
 from onthedot.store.sqlite.connection import _statements
@@ -159,6 +159,26 @@ class TestOneProcess:
             child.communicate()
         store = await open_store(f"sqlite:///{path}")
         assert (await store.get_job_by_key(1, "kept")).version == 1
+        await store.close()
+
+    async def test_by_another_name(self, path: Path) -> None:
+        """What is locked is the file, not what lies beside one of its names."""
+        child = _child(path)
+        other = path.with_name("hard")
+        other.hardlink_to(path)
+        try:
+            with pytest.raises(StoreInUse):
+                await open_store(f"sqlite:///{other}")
+        finally:
+            child.send_signal(signal.SIGKILL)
+            child.communicate()
+
+    async def test_nothing_is_acknowledged_that_a_replaced_file_would_lose(self, path: Path) -> None:
+        store = await open_store(f"sqlite:///{path}")
+        path.with_name("new").write_bytes(b"")
+        path.with_name("new").replace(path)
+        with pytest.raises(StoreMoved, match="replaced"):
+            await create(store)
         await store.close()
 
     async def test_a_forked_worker_does_not_keep_the_lock(self, path: Path) -> None:

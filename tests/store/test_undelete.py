@@ -6,11 +6,12 @@ import pytest
 
 from onthedot.errors import Conflict, NotFound
 from onthedot.model.duration import MINUTE, SECOND
+from onthedot.model.run import Outcome
 from onthedot.store import Idempotency, RunFilter, Store
 from onthedot.store.jobs.undelete import UNDELETE_WITHIN
 from tests.store.conftest import START, Times
 from tests.store.given import change, create, cursor_of, execute, fetch, history_of, hold, runs_of, spec
-from tests.store.hands import FAILED, Hands, node_info
+from tests.store.hands import FAILED, OK, Hands, node_info
 
 EVERY = {"every": "1m"}
 TABLES = ("jobs", "job_tags", "job_chains")
@@ -152,6 +153,24 @@ async def test_dead_letters_come_back_with_it(store: Store, times: Times) -> Non
     assert (await store.list_dead(1)).items == []
     await store.undelete_job(1, job.id)
     assert len((await store.list_dead(1)).items) == 1
+
+
+@pytest.mark.parametrize("outcome", [FAILED, OK], ids=["failed", "ok"])
+async def test_a_run_that_ended_meanwhile_counts(store: Store, times: Times, outcome: Outcome) -> None:
+    hands = Hands(store)
+    await store.register(node_info(hands.node))
+    job = await create(store, schedule=EVERY, policy={"retry": {"attempts": 1}})
+    await times.advance(MINUTE)
+    run = await hands.one()
+    await store.delete_job(1, job.id)
+    await hands.finish(run, outcome=outcome)
+    assert (await store.list_dead(1)).items == []
+    stats = (await store.undelete_job(1, job.id)).stats
+    assert stats is not None
+    failed = outcome is FAILED
+    assert (stats.runs, stats.failures, stats.last_status) == (1, failed, "FAILED" if failed else "DONE")
+    assert len((await store.list_dead(1)).items) == failed
+    await hands.check()
 
 
 async def test_a_key_that_was_taken_is_a_conflict(store: Store, times: Times) -> None:

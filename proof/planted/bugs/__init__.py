@@ -6,6 +6,7 @@ outcome                  … and after it; policies that are not followed
 records                  results recorded as something else than what happened
 claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, which the simulation runs on)
 promises                 what was broken once, put back
+clients                  what is done for nobody, answered twice, dated wrongly; skips, undeletes, pauses of everything
 chains                   which jobs the end of a run starts
 notes                    what the end of a run causes elsewhere
 labels                   who takes what requires labels, and mailboxes
@@ -30,6 +31,7 @@ from proof.planted.bugs import (
     chains,
     claim,
     claim_sql,
+    clients,
     containers,
     cursor,
     destinations,
@@ -79,6 +81,7 @@ BUGS: tuple[Bug, ...] = (
     *workflows.BUGS,
     *adoption.BUGS,
     *promises.BUGS,
+    *clients.BUGS,
     *queue.BUGS,
     *intake.BUGS,
     *scripts.BUGS,

@@ -37,7 +37,7 @@ class Freezes(Topic):
             assert after is not None
             return after
 
-        return await self.driver.transact_slow(body)
+        return await self.as_asked(body)
 
     async def unfreeze(self, tenant: int) -> bool:
         """Whether it was paused."""
@@ -49,7 +49,7 @@ class Freezes(Topic):
             await write_audit(tx, "unfreeze", tenant, now)
             return True
 
-        return await self.driver.transact_slow(body)
+        return await self.as_asked(body)
 
     async def current_freeze(self) -> Freeze | None:
         return await self.driver.read(read_freeze)

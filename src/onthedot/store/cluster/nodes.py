@@ -187,7 +187,7 @@ class Nodes(Topic):
 
     async def drain(self, node: str) -> bool:
         """Ask a node to claim no more, which it hears with its next beat. False: it is not there, or was lost."""
-        return await self.driver.transact_slow(lambda tx: tx.execute("drain", node)) > 0
+        return await self.as_asked(lambda tx: tx.execute("drain", node)) > 0
 
     async def leave(self, node: str) -> None:
         """A node that stops in order takes its row with it; its duties are free at once, and its name stays known."""

@@ -59,8 +59,8 @@ SELECT id FROM gone;
 , counted AS (
     INSERT INTO job_stats AS s (job_id, tenant, runs, failures, timed, duration_ms, last_duration_ms, last_lateness_ms,
         last_status, last_run_id, last_finished_at)
-    SELECT g.job_id, j.tenant, g.runs, 0, g.timed, g.duration_ms, g.last_duration_ms, g.last_lateness_ms, 'done',
-        g.last_run_id, g.last_finished_at
+    SELECT g.job_id, coalesce(j.tenant, d.tenant), g.runs, 0, g.timed, g.duration_ms, g.last_duration_ms,
+        g.last_lateness_ms, 'done', g.last_run_id, g.last_finished_at
     FROM (
         SELECT job_id, count(*) AS runs, count(duration_ms) AS timed, coalesce(sum(duration_ms), 0)::bigint AS duration_ms,
             (array_agg(duration_ms ORDER BY finished_at DESC) FILTER (WHERE duration_ms IS NOT NULL))[1]
@@ -69,7 +69,8 @@ SELECT id FROM gone;
                 AS last_lateness_ms,
             (array_agg(id ORDER BY finished_at DESC))[1] AS last_run_id, max(finished_at) AS last_finished_at
         FROM gone WHERE recurring GROUP BY job_id
-    ) g JOIN jobs j ON j.id = g.job_id
+    ) g LEFT JOIN jobs j ON j.id = g.job_id LEFT JOIN deleted_jobs d ON d.id = g.job_id
+    WHERE j.id IS NOT NULL OR d.id IS NOT NULL
     ORDER BY g.job_id
     ON CONFLICT (job_id) DO UPDATE SET
         runs = s.runs + excluded.runs, timed = s.timed + excluded.timed, duration_ms = s.duration_ms + excluded.duration_ms,
@@ -171,8 +172,11 @@ LEFT JOIN history h ON h.tenant = x.tenant AND h.slot = x.slot AND h.id = x.id
 LEFT JOIN runs r ON r.id = x.id;
 
 -- name: add_stats
+-- Also of a job that was deleted: it may come back.
 INSERT INTO job_stats AS s (tenant, {columns EndedRuns})
-SELECT j.tenant, {columns EndedRuns x} FROM {rows EndedRuns} JOIN jobs j ON j.id = x.job_id
+SELECT coalesce(j.tenant, d.tenant), {columns EndedRuns x}
+FROM {rows EndedRuns} LEFT JOIN jobs j ON j.id = x.job_id LEFT JOIN deleted_jobs d ON d.id = x.job_id
+WHERE j.id IS NOT NULL OR d.id IS NOT NULL
 ORDER BY x.job_id
 ON CONFLICT (job_id) DO UPDATE SET
     runs = s.runs + excluded.runs, failures = s.failures + excluded.failures, timed = s.timed + excluded.timed,
@@ -186,6 +190,11 @@ ON CONFLICT (job_id) DO UPDATE SET
 INSERT INTO dead_letters ({columns DeadLetter})
 SELECT {columns DeadLetter x} FROM {rows DeadLetter} JOIN jobs j ON j.id = x.job_id
 ON CONFLICT DO NOTHING;
+
+-- name: keep_late_dead_letters
+-- Of jobs that were deleted meanwhile, should they come back.
+INSERT INTO deleted_dead_letters ({columns DeadLetter})
+SELECT {columns DeadLetter x} FROM {rows DeadLetter} JOIN deleted_jobs d ON d.id = x.job_id;
 
 -- name: add_logs
 INSERT INTO run_logs AS l ({columns AttemptLog})

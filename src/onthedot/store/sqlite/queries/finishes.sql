@@ -111,9 +111,11 @@ LEFT JOIN history h ON h.tenant = x.tenant AND h.slot = x.slot AND h.id = x.id
 LEFT JOIN runs r ON r.id = x.id;
 
 -- name: add_stats
+-- Also of a job that was deleted: it may come back.
 INSERT INTO job_stats (tenant, {columns EndedRuns})
-SELECT j.tenant, {columns EndedRuns x} FROM {rows EndedRuns} JOIN jobs j ON j.id = x.job_id
-WHERE true
+SELECT coalesce(j.tenant, d.tenant), {columns EndedRuns x}
+FROM {rows EndedRuns} LEFT JOIN jobs j ON j.id = x.job_id LEFT JOIN deleted_jobs d ON d.id = x.job_id
+WHERE j.id IS NOT NULL OR d.id IS NOT NULL
 ON CONFLICT (job_id) DO UPDATE SET
     runs = runs + excluded.runs, failures = failures + excluded.failures, timed = timed + excluded.timed,
     duration_ms = duration_ms + excluded.duration_ms,
@@ -127,6 +129,12 @@ INSERT INTO dead_letters ({columns DeadLetter})
 SELECT {columns DeadLetter x} FROM {rows DeadLetter} JOIN jobs j ON j.id = x.job_id
 WHERE true
 ON CONFLICT DO NOTHING;
+
+-- name: keep_late_dead_letters
+-- Of jobs that were deleted meanwhile, should they come back.
+INSERT INTO deleted_dead_letters ({columns DeadLetter})
+SELECT {columns DeadLetter x} FROM {rows DeadLetter} JOIN deleted_jobs d ON d.id = x.job_id
+WHERE true;
 
 -- name: add_logs
 INSERT INTO run_logs ({columns AttemptLog}) SELECT {columns AttemptLog x} FROM {rows AttemptLog} WHERE true
