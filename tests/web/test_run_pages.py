@@ -126,7 +126,9 @@ async def test_a_failed_run_tells_why_what_next_and_how_it_was_when_it_went_well
         "503",
         "Next step:",
         "Look at the log of the receiver",
-        "Attempt 1 started",
+        "Attempt 1 sent",
+        "<b>Claimed</b>",
+        "<b>Answered</b>",
         'title="2023-11-14 22:15:20.000 UTC" data-absolute data-ms>2023-11-14 22:15:20.000 UTC<',
         "on tiny",
         "Recorded as failed",
@@ -209,6 +211,40 @@ async def test_a_node_that_is_gone_is_told_by_its_name_or_by_the_beginning_of_it
     assert node_name("0123456789abcdef", {}) == "01234567… (stopped since)"
     assert node_name("a", {}) == "a"
     assert node_name(None, {}) is None
+
+
+async def test_a_takeover_is_told_in_order_with_the_late_result_that_was_refused(site, app, node, fake_clock):
+    store = app.context.service.store
+    await site.post("/v1/jobs", json={**JOB, "schedule": {"in": "2s"}})
+    await fake_clock.advance(1)
+    (run,) = await node.claim()
+    assert "Claimed ahead of time" in await text_of(site, f"/runs/{run.id}")
+    await fake_clock.advance(6)
+    assert await store.declare_lost(node.info.id, 0)
+    assert await store.reclaim() == 1
+    other = TinyNode(store, "other")
+    await other.register()
+    (again,) = await other.claim()
+    await fake_clock.advance(1)
+    await node.end([run], Outcome(kind="error", error=f"late {EVIL}"))
+    await fake_clock.advance(1)
+    await other.end([again], OK)
+    page = await text_of(site, f"/runs/{run.id}")
+    told = re.findall(r"<b>([^<]+)</b>(?: <span class=.sub.>on (\w+)</span>)?", page[page.index('class="story') :])
+    assert told == [
+        ("Claimed", "tiny"),
+        ("Scheduled", ""),
+        ("Node lost", ""),
+        ("Taken over", "other"),
+        ("Late result refused", "tiny"),
+        ("Attempt 2 sent", "other"),
+        ("Answered", ""),
+        ("Recorded as done", ""),
+    ]
+    assert "1 s ahead of its time" in page
+    assert "from tiny, which was lost" in page
+    assert "which another node had taken over: failed (late &lt;script&gt;" in (await site.get(f"/runs/{run.id}")).text
+    assert "Nothing changed by it" in page
 
 
 async def test_a_run_that_waits_for_its_destination_says_when_that_is_called_next(site, app, node, fake_clock):

@@ -120,6 +120,7 @@ def show(
             ("scheduled", f"{found.scheduled_for} ({when(found.scheduled_for)})"),
             ("until", found.until),
             ("slots", found.slots),
+            ("claimed", found.claimed_at),
             ("started", found.started_at),
             ("finished", found.finished_at),
             ("late", ago(found.lateness_ms) if found.lateness_ms is not None else None),
@@ -139,7 +140,12 @@ def show(
         ]
     )
     for attempt in found.attempts:
-        say(f"  attempt {attempt.attempt}: {attempt.outcome} {attempt.finished_at} {attempt.error or ''}".rstrip())
+        claimed = f" (claimed {attempt.claimed_at})" if attempt.claimed_at else ""
+        told = f"  attempt {attempt.attempt}: {attempt.outcome} {attempt.finished_at}{claimed} {attempt.error or ''}"
+        say(told.rstrip())
+    for late in found.refused or ():
+        node = names.get(late.node, late.node)
+        say(f"  late result of attempt {late.attempt} refused {late.refused_at}: {node} reported {late.outcome}")
 
 
 def _names(client: Client, run: RunView) -> dict[str, str]:
@@ -147,7 +153,8 @@ def _names(client: Client, run: RunView) -> dict[str, str]:
     from onthedot.errors import NotFound
 
     try:
-        return client.node_names([run.node]) if run.node else {}
+        ids = dict.fromkeys([run.node, *(late.node for late in run.refused or ())])
+        return client.node_names([each for each in ids if each])
     except NotFound:
         return {}
 

@@ -42,7 +42,7 @@ async def run_page(request: Request) -> HttpResponse:
         context_of(request).clock,
         log=service.run_logs(tenant, run_id),
         job=_job(service, tenant, run.job_id),
-        nodes=service.node_names([run.node, *(each.node for each in run.attempts)]),
+        nodes=service.node_names(each.node for each in (run, *run.attempts, *(run.refused or ()))),
         good=_last_good(service, tenant, run),
         place=_place(service, tenant, run),
     )
