@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from onthedot.cli.bundles import Output, write_bundle
 from onthedot.cli.describe import (
     curl_text,
     outcome_text,
@@ -198,6 +199,14 @@ def pause(seconds: float = LOOK_AGAIN) -> None:
     from onthedot.clock import SystemClock
 
     asyncio.run(SystemClock().sleep(seconds))
+
+
+@group.command("bundle")
+def bundle(run: Run, output: Output = None, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Collect all that is known of a run in one JSON file to hand on. Secrets are masked."""
+    with connected(server, key) as client:
+        found = client.run_bundle(run)
+    write_bundle(found, output, as_json=as_json)
 
 
 @group.command("cancel")

@@ -259,6 +259,10 @@ class AsyncClient(AsyncChanges):
         """Get the output of a run: at most the last 64 KB."""
         return await self._http.call("GET", f"/v1/runs/{quote(run_id, safe='')}/logs", str)
 
+    async def run_bundle(self, run_id: str) -> dict[str, Any]:
+        """Get the incident bundle of a run: all that is known of it in one JSON document, without secrets."""
+        return await self._http.call("GET", f"/v1/runs/{quote(run_id, safe='')}/bundle", dict[str, Any])
+
     async def cancel_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
         """Cancel a pending run, or ask the node of an executing run to stop it."""
         path = f"/v1/runs/{quote(run_id, safe='')}/cancel"

@@ -206,6 +206,9 @@ class Client:
     def list_alerts(self, **filters: Any) -> ResultPage[IncidentView]:
         return self._run(self._async.list_alerts(**filters))
 
+    def incident_bundle(self, incident_id: int) -> dict[str, Any]:
+        return self._run(self._async.incident_bundle(incident_id))
+
     def test_channel(self, channel: str) -> ChannelTest:
         return self._run(self._async.test_channel(channel))
 
@@ -238,6 +241,9 @@ class Client:
 
     def run_logs(self, run_id: str) -> str:
         return self._run(self._async.run_logs(run_id))
+
+    def run_bundle(self, run_id: str) -> dict[str, Any]:
+        return self._run(self._async.run_bundle(run_id))
 
     def cancel_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
         return self._run(self._async.cancel_run(run_id, idempotency_key=idempotency_key))

@@ -17,10 +17,11 @@ from onthedot.api.http.paging import PAGING, RunList, page_answer
 from onthedot.api.http.path_ids import job_of_run, run_id_of
 from onthedot.api.http.problems import HttpProblem
 from onthedot.api.http.query_params import choice, flag, instant, integer, read_query, text
-from onthedot.api.http.responses import HttpResponse
+from onthedot.api.http.responses import HttpResponse, bundle_answer
 from onthedot.api.operations import operation
 from onthedot.api.routes.job_routes import on_job
 from onthedot.api.routes.log_stream import LogStream
+from onthedot.model.bundle import IncidentBundle
 from onthedot.model.run import RunStatus, RunView, TriggerKind
 from onthedot.model.struct import Strict
 from onthedot.store import RunFilter
@@ -81,6 +82,19 @@ async def get_run(request: Request) -> HttpResponse:
     deleted.
     """
     return responses.json(await service_of(request).inspect_run(tenant_of(request), run_id_of(request)))
+
+
+@operation("GET", "/v1/runs/{run_id}/bundle", "read", group="Runs", answers={200: IncidentBundle})
+async def bundle_run(request: Request) -> HttpResponse:
+    """Download an incident bundle.
+
+    All that is known of the run in one file to hand on: its attempts, request, response and log, the job and its
+    versions near the run, why it was fired, incidents and changes around it, its destination, and the nodes. Secrets
+    are masked wherever they stand: those of the job, values with a secret name such as `password`, and what looks like
+    a credential.
+    """
+    run_id = run_id_of(request)
+    return bundle_answer(await service_of(request).bundle_run(tenant_of(request), run_id), f"run-{run_id}")
 
 
 @operation(
@@ -158,4 +172,4 @@ async def retry_run(request: Request) -> HttpResponse:
     return responses.json(run, 201, {"location": f"/v1/runs/{run.id}"})
 
 
-routes = [list_runs, *list_job_runs, get_run, run_logs, cancel_run, retry_run]
+routes = [list_runs, *list_job_runs, get_run, bundle_run, run_logs, cancel_run, retry_run]
