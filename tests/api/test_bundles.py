@@ -74,14 +74,13 @@ async def failed_run(api: httpx.AsyncClient, node: TinyNode, clock: FakeClock) -
     repeated = " | ".join(value for name, value in SECRETS.items() if name not in unknown)
     made = {
         **JOB,
-        "schedule": {"every": "1h"},
         "policy": {"retry": {"attempts": 1}},
         "params": {"user": "ann", "db_password": SECRETS["job param"]},
     }
     job = (await api.post("/v1/jobs", json={**made, "target": target(SECRETS["earlier url token"])})).json()
     assert "id" in job, job
-    await clock.advance(3600)
-    await node.work(OK)
+    first = (await api.post(f"/v1/jobs/{job['id']}/run")).json()
+    assert await node.work(OK) == [first["id"]]
     await api.put(f"/v1/jobs/{job['id']}", json={**made, "target": target(SECRETS["url token"])})
     await clock.advance(60)
     params = {"pin": 3, "credentials": {"user": "bob", "key": SECRETS["run param"]}}
@@ -113,7 +112,7 @@ async def test_it_holds_all_that_is_known_and_no_secret(api, node, fake_clock):
     assert found["job"]["params"] == {"user": "ann", "db_password": MASK}
     assert [version.version for version in bundle.versions] == [2, 1]
     assert bundle.run.id in [each.id for each in bundle.recent_runs]
-    assert [change.verb for change in bundle.changes] == ["run", "edit"]
+    assert [change.verb for change in bundle.changes] == ["run", "edit", "run"]
     assert [(node.id, node.name) for node in bundle.node_names] == [("tiny-1", "tiny")]
     assert [node.name for node in bundle.nodes] == ["tiny"]
     assert bundle.log is not None
