@@ -160,6 +160,45 @@ async def test_a_failed_run_tells_why_what_next_and_how_it_was_when_it_went_well
     assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
 
 
+async def test_two_runs_are_compared_the_last_good_one_by_default(site, ran):
+    good, bad = ran
+    page = await text_of(site, f"/runs/{bad}/compare")
+    for expected in ("the last good one before it", "503", "first line second", "What happened", "Swap"):
+        assert expected in page, expected
+    assert f'href="/runs/{good}/compare?with={bad}"' in page
+    answer = (await site.get(f"/v1/runs/{bad}/compare")).json()
+    assert (answer["run"]["id"], answer["other"]["id"], answer["run_version"]) == (bad, good, 1)
+    told = {each["field"]: (each["this"], each["other"]) for each in answer["differences"]}
+    assert told["status"] == ("FAILED", "DONE")
+    assert "request.headers.webhook-id" not in told
+    assert "request.body.at" not in told, "it is the slot of each"
+    swapped = await text_of(site, f"/runs/{good}/compare?with={bad}")
+    assert swapped.index(f"<code>{good}</code></a></th>") < swapped.index(f"<code>{bad}</code></a></th>")
+    assert "the last good one before it" not in swapped
+    assert f'href="/runs/{bad}/compare"' in await text_of(site, "/runs?status=FAILED")
+    assert f'href="/runs/{bad}/compare"' in await text_of(site, f"/runs/{bad}")
+    assert "No good run to compare with" in await text_of(site, f"/runs/{good}/compare")
+    assert (await site.get(f"/v1/runs/{good}/compare")).status_code == 404
+    assert "the ID of a run" in await text_of(site, f"/runs/{bad}/compare?with=x", 422)
+    assert (await site.get(f"/runs/{bad}/compare?with=9-9")).status_code == 404
+
+
+async def test_any_run_can_be_chosen_to_be_compared_with(site, ran):
+    good, bad = ran
+    job_id = bad.partition("-")[0]
+    assert f'href="/runs?job_id={job_id}&compare={bad}"' in await text_of(site, f"/runs/{bad}")
+    page = await text_of(site, f"/runs?job_id={job_id}&compare={bad}")
+    assert "Choose the run to compare with" in page
+    assert f'href="/runs/{bad}/compare?with={good}"' in page
+    assert f"with={bad}" not in page
+    assert f'name="compare" value="{bad}"' in page, "it is kept while one filters"
+
+
+async def test_the_bundle_is_offered_as_a_file(site, ran):
+    page = await text_of(site, f"/runs/{ran[1]}")
+    assert f'href="/v1/runs/{ran[1]}/bundle" download="onthedot-run-{ran[1]}.json"' in page
+
+
 async def test_a_run_is_retried_and_cancelled_from_its_page(site, ran):
     _, bad = ran
     answer = await site.post(f"/runs/{bad}/retry", data={"back": "/runs"})

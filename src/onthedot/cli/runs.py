@@ -17,6 +17,7 @@ from onthedot.cli.describe import (
     response_text,
     result_text,
     trigger_text,
+    value_text,
 )
 from onthedot.cli.group import command_group
 from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
@@ -199,6 +200,31 @@ def pause(seconds: float = LOOK_AGAIN) -> None:
     from onthedot.clock import SystemClock
 
     asyncio.run(SystemClock().sleep(seconds))
+
+
+@group.command("compare")
+def compare(
+    run: Run,
+    other: Annotated[
+        str | None,
+        typer.Argument(metavar="[OTHER]", help="ID of the other run [default: the last one before it that succeeded]"),
+    ] = None,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """Show what differs between two runs: results, the job's version, params, and what was sent and answered."""
+    with connected(server, key) as client:
+        found = client.compare_runs(run, other)
+    if as_json:
+        print_json(found)
+        return
+    table(
+        ("field", found.run.id, found.other.id),
+        ((each.field, value_text(each.this), value_text(each.other)) for each in found.differences),
+        empty=f"Runs {found.run.id} and {found.other.id} do not differ but in their times.",
+        wide=(found.run.id, found.other.id),
+    )
 
 
 @group.command("bundle")

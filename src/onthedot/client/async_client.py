@@ -33,6 +33,7 @@ from onthedot.model.node import NodeName, NodeView
 from onthedot.model.preview import Explanation, Preview
 from onthedot.model.proof import Proof
 from onthedot.model.run import RunView
+from onthedot.model.run_comparison import RunComparison
 from onthedot.model.schedule import Schedule
 from onthedot.model.script import ScriptDetail, ScriptUpload, ScriptView
 from onthedot.model.series import RunSeries, StatsSeries, Step
@@ -258,6 +259,11 @@ class AsyncClient(AsyncChanges):
     async def run_logs(self, run_id: str) -> str:
         """Get the output of a run: at most the last 64 KB."""
         return await self._http.call("GET", f"/v1/runs/{quote(run_id, safe='')}/logs", str)
+
+    async def compare_runs(self, run_id: str, other: str | None = None) -> RunComparison:
+        """Compare a run with another one, by default with the last one before it that succeeded."""
+        path = f"/v1/runs/{quote(run_id, safe='')}/compare"
+        return await self._http.call("GET", path, RunComparison, query={"with": other})
 
     async def run_bundle(self, run_id: str) -> dict[str, Any]:
         """Get the incident bundle of a run: all that is known of it in one JSON document, without secrets."""

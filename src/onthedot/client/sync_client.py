@@ -30,6 +30,7 @@ from onthedot.model.node import NodeView
 from onthedot.model.preview import Explanation, Preview
 from onthedot.model.proof import Proof
 from onthedot.model.run import RunView
+from onthedot.model.run_comparison import RunComparison
 from onthedot.model.schedule import Schedule
 from onthedot.model.script import ScriptDetail, ScriptView
 from onthedot.model.series import RunSeries, StatsSeries, Step
@@ -241,6 +242,9 @@ class Client:
 
     def run_logs(self, run_id: str) -> str:
         return self._run(self._async.run_logs(run_id))
+
+    def compare_runs(self, run_id: str, other: str | None = None) -> RunComparison:
+        return self._run(self._async.compare_runs(run_id, other))
 
     def run_bundle(self, run_id: str) -> dict[str, Any]:
         return self._run(self._async.run_bundle(run_id))

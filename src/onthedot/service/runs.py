@@ -129,14 +129,6 @@ class RunVerbs(ServiceBase):
     async def get_run(self, tenant: int, run_id: str) -> RunView:
         return await self.store.get_run(tenant, run_id)
 
-    async def last_good_run(self, tenant: int, run: RunView) -> RunView | None:
-        """The run of the job before this one that succeeded, among the 2,000 before it; asked of one that failed."""
-        if run.status != "FAILED":
-            return None
-        before = (parse_rfc3339(run.scheduled_for) or 0) - 1
-        found = await self.store.list_runs(tenant, RunFilter(job_id=run.job_id, status="DONE", until=before, limit=1))
-        return found.items[0] if found.items else None
-
     async def run_logs(self, tenant: int, run_id: str) -> str | None:
         return await self.store.run_logs(tenant, run_id)
 

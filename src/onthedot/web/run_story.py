@@ -301,7 +301,7 @@ def _present(run: RunView, nodes: Mapping[str, str], lost: str | None) -> list[S
 
 def _end(run: RunView) -> list[StoryEvent]:
     tone = {"DONE": "good", "FAILED": "bad"}.get(run.status, "warn")
-    took = "" if run.duration_ms is None else f"after {how_long(run.duration_ms)}"
+    took = "" if run.duration_ms is None else f"it took {how_long(run.duration_ms)}"
     said = {"FAILED": "failed", "DONE": "done", "CANCELLED": "cancelled", "SKIPPED": "skipped"}[run.status]
     text = (
         took

@@ -6,10 +6,20 @@ import re
 
 from starlette.requests import Request
 
+from onthedot.api.http.query_params import Param
 from onthedot.errors import Invalid, NotFound
 from onthedot.model.job import KEY_PATTERN
 
-__all__ = ["RUN_ID_PATTERN", "job_id_of", "job_key_of", "job_of_run", "operation_id_of", "run_id_of", "whole_id"]
+__all__ = [
+    "RUN_ID_PATTERN",
+    "job_id_of",
+    "job_key_of",
+    "job_of_run",
+    "operation_id_of",
+    "run_id_of",
+    "run_named",
+    "whole_id",
+]
 
 RUN_ID_PATTERN = r"[0-9]{1,19}-[0-9]{1,15}(?:-[mbrc][0-9]{1,19})?"
 _LARGEST = 2**63 - 1
@@ -36,6 +46,17 @@ def run_id_of(request: Request) -> str:
     if not re.fullmatch(RUN_ID_PATTERN, given, re.ASCII):
         raise NotFound(f"run {given[:100]!r} not found")
     return given
+
+
+def run_named(name: str, description: str) -> Param:
+    """A parameter that is the ID of a run."""
+    return Param(
+        name=name,
+        read=lambda value: value if re.fullmatch(RUN_ID_PATTERN, value, re.ASCII) else None,
+        accepted="the ID of a run, such as 7-1774656000000",
+        schema={"type": "string", "pattern": f"^{RUN_ID_PATTERN}$"},
+        description=description,
+    )
 
 
 def job_of_run(run_id: str) -> int:

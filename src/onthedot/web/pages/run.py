@@ -41,7 +41,7 @@ async def run_page(request: Request) -> HttpResponse:
         log=service.run_logs(tenant, run_id),
         job=_job(service, tenant, run.job_id),
         nodes=service.node_names(each.node for each in (run, *run.attempts, *(run.refused or ()))),
-        good=service.last_good_run(tenant, run),
+        good=_last_good(service, tenant, run),
         place=_place(service, tenant, run),
     )
     names = parts["nodes"].value or {}
@@ -86,6 +86,10 @@ async def _place(service: Service, tenant: int, run: RunView) -> DestinationView
         return None
     found = await service.list_destinations(tenant)
     return next((each for each in found if each.destination == run.waiting_for), None)
+
+
+async def _last_good(service: Service, tenant: int, run: RunView) -> RunView | None:
+    return await service.last_good_run(tenant, run) if run.status == "FAILED" else None
 
 
 def _compared(run: RunView, good: RunView | None) -> list[ComparedLine]:
