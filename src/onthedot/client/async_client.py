@@ -25,7 +25,7 @@ from onthedot.model.callback import run_and_token
 from onthedot.model.chains import ChainNeighbours
 from onthedot.model.change_plan import ChangePlan
 from onthedot.model.dead import DeadGroups, DeadLetterView, DiscardedLetters
-from onthedot.model.destination import DestinationView
+from onthedot.model.destination import DestinationDetail, DestinationView
 from onthedot.model.group import GroupView
 from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
@@ -438,6 +438,11 @@ class AsyncClient(AsyncChanges):
     async def list_destinations(self) -> list[DestinationView]:
         """List destinations: who is called, their circuit breakers, and how many runs wait for them."""
         return (await self._http.call("GET", "/v1/destinations", ResultPage[DestinationView])).items
+
+    async def get_destination(self, destination: str) -> DestinationDetail:
+        """Get one destination ("https://example.com", or a broker) with its jobs and their last failures."""
+        path = f"/v1/destinations/{quote(destination, safe='')}"
+        return await self._http.call("GET", path, DestinationDetail)
 
     async def list_groups(self) -> list[GroupView]:
         """List concurrency groups: how many runs are running, how many may, and how many wait."""

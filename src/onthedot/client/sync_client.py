@@ -21,7 +21,7 @@ from onthedot.model.bulk import BulkCount, BulkOperation, BulkVerb
 from onthedot.model.chains import ChainNeighbours
 from onthedot.model.change_plan import ChangePlan
 from onthedot.model.dead import DeadGroups, DeadLetterView
-from onthedot.model.destination import DestinationView
+from onthedot.model.destination import DestinationDetail, DestinationView
 from onthedot.model.group import GroupView
 from onthedot.model.incident import ChannelTest, IncidentView
 from onthedot.model.job import JobSpec, JobStatus, JobView
@@ -377,6 +377,9 @@ class Client:
 
     def list_destinations(self) -> list[DestinationView]:
         return self._run(self._async.list_destinations())
+
+    def get_destination(self, destination: str) -> DestinationDetail:
+        return self._run(self._async.get_destination(destination))
 
     def list_groups(self) -> list[GroupView]:
         return self._run(self._async.list_groups())

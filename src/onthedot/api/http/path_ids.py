@@ -12,6 +12,7 @@ from onthedot.model.job import KEY_PATTERN
 
 __all__ = [
     "RUN_ID_PATTERN",
+    "destination_of",
     "job_id_of",
     "job_key_of",
     "job_of_run",
@@ -35,6 +36,14 @@ def whole_id(request: Request, name: str, what: str) -> int:
 
 def job_id_of(request: Request) -> int:
     return whole_id(request, "job_id", "job")
+
+
+def destination_of(request: Request) -> str:
+    """A broker's name, or scheme, host and port. Servers read `%2F%2F` as slashes, and of those our routes keep one."""
+    found: dict[str, str] = request.path_params
+    if "host" in found:
+        return f"{found['scheme'].removesuffix(':')}://{found['host']}"
+    return found["destination"]
 
 
 def operation_id_of(request: Request) -> int:
