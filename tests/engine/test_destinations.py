@@ -501,6 +501,21 @@ async def test_the_report_tells_how_long_the_last_calls_took(town: Town, fake_cl
     assert town.report() == []
 
 
+async def test_the_report_tells_how_many_calls_end_per_second(town: Town, fake_clock: FakeClock):
+    town.take(*town.to("a", *range(1, 11)))
+    town.dispatcher.tick()
+    await fake_clock.settle()
+    rates = []
+    for number in range(1, 11):
+        town.hosts.end(f"{number}-1")
+        await fake_clock.settle()
+        await fake_clock.advance(0.5)
+        rates += [load.per_second for load in town.report()]
+    assert rates[:3] == [None, 2.0, 2.0]
+    await fake_clock.advance(2.5)
+    assert [load.per_second for load in town.report()] == [1.0], "half of the way to none in half of the time"
+
+
 async def test_the_report_names_those_in_trouble_first(town: Town, fake_clock: FakeClock):
     town.take(*town.to("b", 1, 2))
     await town.fail("a")

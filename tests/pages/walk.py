@@ -68,6 +68,9 @@ def places_of(hostile: Hostile) -> dict[str, list[str]]:
         "run_id": [hostile.failed_run, hostile.done_run],
         "version": ["1"],
         "node_id": [hostile.node],
+        "destination": ["http%3A%2F%2F127.0.0.1:9"],
+        "scheme": ["http:"],
+        "host": ["127.0.0.1:9"],
         "key_id": ["1"],  # there is none: its page says so
         "operation_id": ["1"],  # there is none: its page says so
         "slot": [hostile.done_run.split("-")[1]],

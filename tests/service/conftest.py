@@ -34,6 +34,9 @@ class Agreeable:
     def waiting_capabilities(self) -> list[str]:
         return ["webhook"]
 
+    def destination(self, target: Target) -> str | None:
+        return None
+
 
 @pytest.fixture
 async def store(fake_clock: FakeClock) -> AsyncIterator[Store]:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import random
+
+import pytest
+
+from onthedot.errors import NotFound
 from onthedot.model.destination import DestinationLoad
 from onthedot.model.node import NodeLoad
+from onthedot.model.run import Outcome
+from onthedot.model.targets import WebhookTarget
+from onthedot.plan import on_outcome
 from onthedot.service.destinations import destination_views
-from onthedot.store import DestinationCount, TurnedAway
+from onthedot.store import DestinationCount, Finished, TurnedAway
 from tests.service.conftest import TENANT, spec
 from tests.service.test_cluster import node
 
@@ -51,6 +59,46 @@ async def test_a_tenant_sees_its_own(service, store):
     assert [view.destination for view in await service.list_destinations(TENANT)] == ["https://a.example"]
     assert [view.destination for view in await service.list_destinations(2)] == ["https://c.example"]
     assert await service.open_breakers() == {"open": 1}
+
+
+async def test_one_of_them_over_all_labels_with_its_jobs_and_their_failures(service, store, monkeypatch):
+    monkeypatch.setattr(service.targets, "destination", lambda target: target.url.rpartition("/")[0], raising=False)
+    near = await service.create_job(TENANT, spec(key="near", target=WebhookTarget(url="https://a.example/x")))
+    far = await service.create_job(TENANT, spec(key="far", target=WebhookTarget(url="https://a.example.org/x")))
+    failed, other = [await service.run_job(TENANT, job.id) for job in (near, far)]
+    await store.register(node("n1", "executor"))
+    runs = (await store.claim("n1", offers=["webhook"], level=9, limit=9, lookahead_ms=0)).runs
+    gone = Outcome(kind="error", error="HTTP 500")
+    now = await store.now()
+    ended = [
+        Finished(
+            run=run,
+            outcome=gone,
+            decision=on_outcome(run, gone, now, random.Random(1)),
+            started_at=now,
+            finished_at=now,
+        )
+        for run in runs
+    ]
+    assert (await store.finish("n1", ended)).recorded == 2
+    idle = await service.get_destination(TENANT, "https://a.example")
+    assert (idle.breaker, idle.nodes, idle.per_second, idle.kind) == ("closed", [], None, "webhook")
+    assert [(job.id, job.key, job.last_status) for job in idle.jobs] == [(near.id, "near", "FAILED")]
+    assert [run.id for run in idle.failed_runs] == [failed.id], f"and not {other.id}"
+    told = [
+        DestinationLoad(requires=A, in_flight=2, per_second=1.5, p99=10, calls=3, p50=4),
+        DestinationLoad(requires="webhook+eu@https://a.example", breaker="open", failures=12, per_second=0.2, p99=30),
+    ]
+    await store.beat("n1", NodeLoad(destinations=told))
+    found = await service.get_destination(TENANT, "https://a.example")
+    assert (found.breaker, found.failures, found.in_flight, found.per_second, found.p99_ms) == ("open", 12, 2, 1.7, 30)
+    assert [(each.breaker, each.per_second, each.p99_ms) for each in found.nodes] == [
+        ("open", 0.2, 30),
+        ("closed", 1.5, 10),
+    ]
+    for tenant, name in ((2, "https://a.example"), (TENANT, "https://nobody.example"), (TENANT, "x" * 5000)):
+        with pytest.raises(NotFound):
+            await service.get_destination(tenant, name)
 
 
 async def test_what_waits_in_the_store_is_counted(service, store):

@@ -53,7 +53,8 @@ def _plain(sql: str) -> str:
     without_comments = re.sub(r" *--.*", "", sql)
     lines = [line.rstrip() for line in without_comments.splitlines() if line.strip()]
     text = re.sub(r"\n, (.+)\)( WITHOUT ROWID)?$", _columns_added, "\n".join(lines), flags=re.MULTILINE)
-    return re.sub(r"^( +\w+ +[A-Z]+), (\w+ [A-Z]+,)$", r"\1,\n    \2", text, flags=re.MULTILINE)
+    added_before_a_key = r"^ +\w+ +[A-Z]+(?:, \w+ [A-Z]+)+,$"
+    return re.sub(added_before_a_key, lambda found: found[0].replace(", ", ",\n    "), text, flags=re.MULTILINE)
 
 
 def _columns_added(found: re.Match[str]) -> str:

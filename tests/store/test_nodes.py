@@ -12,9 +12,10 @@ import pytest
 
 from onthedot import telemetry
 from onthedot.model.duration import Duration
+from onthedot.model.instant import format_instant
 from onthedot.model.key import ApiKeySpec
 from onthedot.model.node import NodeLoad
-from onthedot.model.run import ClaimedRun
+from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.store import Store
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.queries import Queries
@@ -162,6 +163,67 @@ class TestReclaim:
         assert [(a.attempt, a.node, a.outcome) for a in again.attempts] == [(1, "n1", "lost")]
         assert (await hands.finish(run)).refused == [run.id]
         await hands.check()
+
+    async def test_a_late_result_that_was_refused_is_kept_beside_the_run(self, hands: Hands, times: Times):
+        """Once, however often it is offered; what the run says of itself does not change by it."""
+        run = await self.held_by_lost(hands)
+        await times.advance(6000)
+        assert await hands.store.reclaim() == 1
+        other = Hands(hands.store, "n2")
+        again = await other.one()
+        await times.advance(1000)
+        assert (await other.finish(again)).recorded == 1
+        before = await hands.store.get_run(1, run.id)
+        assert before.refused == []
+        late = Outcome(kind="error", error="x" * 5000 + "\x00", retryable=True)
+        ended = hands.ended(run, late, now=times.now, started_at=START + 10, finished_at=START + 20)
+        for _ in range(2):
+            assert (await hands.store.finish("n1", [ended])).refused == [run.id]
+            await times.advance(1000)
+        view = await hands.store.get_run(1, run.id)
+        assert msgspec.structs.replace(view, refused=[]) == before
+        assert isinstance(view.refused, list)
+        (refused,) = view.refused
+        assert (refused.attempt, refused.node, refused.outcome) == (1, "n1", "error")
+        assert refused.error == "x" * 1000
+        times_told = (refused.started_at, refused.finished_at, refused.refused_at)
+        assert times_told == tuple(map(format_instant, (START + 10, START + 20, START + 7000)))
+        (listed,) = await hands.runs(job_id=run.job_id)
+        assert listed.refused is msgspec.UNSET
+        assert (await hands.store.get_run(1, run.id)).status == "DONE"
+        await hands.store.prune(times.now - 2000)
+        assert await hands.sql("SELECT run_id FROM refused_results") != []
+        await hands.store.prune(times.now + 1)
+        assert await hands.sql("SELECT run_id FROM refused_results") == []
+        await hands.check()
+
+    async def test_what_peers_say_of_a_lost_node_is_no_result_of_its(self, hands: Hands, times: Times):
+        """Two nodes take back the same run: the second finds it gone."""
+        run = await self.held_by_lost(hands)
+        lost = Outcome(kind="lost", error="the node was lost")
+        await times.advance(6000)
+        assert await hands.store.reclaim() == 1
+        assert (await hands.finish(run, outcome=lost)).refused == [run.id]
+        view = await hands.store.get_run(1, run.id)
+        assert view.refused == []
+
+    async def test_each_attempt_tells_when_it_was_claimed(self, hands: Hands, times: Times):
+        run = await self.held_by_lost(hands, schedule=at(START + 1500))
+        live = await hands.store.get_run(1, run.id)
+        assert (live.status, live.claimed_at) == ("PENDING", format_instant(START))
+        await times.advance(6000)
+        assert await hands.store.reclaim() == 1
+        assert (await hands.store.get_run(1, run.id)).claimed_at is None
+        other = Hands(hands.store, "n2")
+        again = await other.one()
+        assert (await other.finish(again)).recorded == 1
+        attempts = (await hands.store.get_run(1, run.id)).attempts
+        assert [each.claimed_at for each in attempts] == [format_instant(START), format_instant(START + 6000)]
+        await hands.job()
+        run = await other.one()
+        await other.finish(run)
+        (attempt,) = (await hands.store.get_run(1, run.id)).attempts
+        assert attempt.claimed_at == format_instant(START + 6000)
 
     @pytest.mark.parametrize("verb", ["pause", "edit", "none"])
     async def test_a_lost_one_s_late_word_does_not_end_a_one_off(self, hands: Hands, times: Times, verb: str):

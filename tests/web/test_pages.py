@@ -67,6 +67,40 @@ async def test_destinations_are_shown_and_what_they_are_called_is_text(site, app
     assert re.search(r'next probe <time datetime="2023-11-14T22:13:30.000Z"', page)
 
 
+async def test_each_destination_has_a_page_with_its_nodes_jobs_and_failures(site, app, fake_clock):
+    node = TinyNode(app.context.service.store)
+    await node.register()
+    place = "http://127.0.0.1:5003"
+    await site.post("/v1/jobs", json={**JOB, "schedule": {"every": "1m"}, "policy": {"retry": {"attempts": 1}}})
+    idle = (await site.get("/destinations/http%3A%2F%2F127.0.0.1%3A5003")).text
+    for expected in ("It was not called within the last minute", "No node has called it", "None of the last 20 runs"):
+        assert expected in idle
+    await fake_clock.advance(60)
+    (failed,) = await node.work(FAILED)
+    told = DestinationLoad(
+        requires=f"webhook@{place}", in_flight=3, failures=4, per_second=12.5, calls=9, p50=20, p99=90
+    )
+    await app.context.service.store.beat(node.info.id, NodeLoad(destinations=[told]))
+    assert 'href="/destinations/http%3A%2F%2F127.0.0.1%3A5003"' in (await site.get("/destinations")).text
+    for address in ("/destinations/http%3A%2F%2F127.0.0.1%3A5003", f"/destinations/{place}"):
+        page = re.sub(r"\s+", " ", (await site.get(address)).text)
+        for expected in (
+            f"<title>{place}",
+            "Its last 4 calls failed. After 10 in a row its runs wait",
+            "12.5/s",
+            "90 ms",
+            ">tiny</a>",
+            "410 Gone",
+            f'href="/runs/{failed}"',
+            f'href="/jobs?q={place.replace(":", "%3A").replace("/", "%2F")}"',
+            'href="/dead?cause=',
+        ):
+            assert expected in page, expected
+    gone = await site.get("/destinations/nobody", headers={"accept": "text/html"})
+    assert (gone.status_code, "no job calls it" in gone.text) == (404, True)
+    assert (await site.get(f"/v1/destinations/{place}")).json()["jobs"][0]["key"] == "nightly"
+
+
 async def test_open_is_said_until_a_key_is_made(site, app):
     assert "anyone on this machine" in (await site.get("/")).text
     key = (await app.context.service.create_key(ApiKeySpec(name="k", scope="read"))).key

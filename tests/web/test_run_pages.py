@@ -126,7 +126,9 @@ async def test_a_failed_run_tells_why_what_next_and_how_it_was_when_it_went_well
         "503",
         "Next step:",
         "Look at the log of the receiver",
-        "Attempt 1 started",
+        "Attempt 1 sent",
+        "<b>Claimed</b>",
+        "<b>Answered</b>",
         'title="2023-11-14 22:15:20.000 UTC" data-absolute data-ms>2023-11-14 22:15:20.000 UTC<',
         "on tiny",
         "Recorded as failed",
@@ -156,6 +158,45 @@ async def test_a_failed_run_tells_why_what_next_and_how_it_was_when_it_went_well
     assert "Beside" not in page
     answer = await site.get("/runs/1-1", headers={"accept": "text/html"})
     assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+
+
+async def test_two_runs_are_compared_the_last_good_one_by_default(site, ran):
+    good, bad = ran
+    page = await text_of(site, f"/runs/{bad}/compare")
+    for expected in ("the last good one before it", "503", "first line second", "What happened", "Swap"):
+        assert expected in page, expected
+    assert f'href="/runs/{good}/compare?with={bad}"' in page
+    answer = (await site.get(f"/v1/runs/{bad}/compare")).json()
+    assert (answer["run"]["id"], answer["other"]["id"], answer["run_version"]) == (bad, good, 1)
+    told = {each["field"]: (each["this"], each["other"]) for each in answer["differences"]}
+    assert told["status"] == ("FAILED", "DONE")
+    assert "request.headers.webhook-id" not in told
+    assert "request.body.at" not in told, "it is the slot of each"
+    swapped = await text_of(site, f"/runs/{good}/compare?with={bad}")
+    assert swapped.index(f"<code>{good}</code></a></th>") < swapped.index(f"<code>{bad}</code></a></th>")
+    assert "the last good one before it" not in swapped
+    assert f'href="/runs/{bad}/compare"' in await text_of(site, "/runs?status=FAILED")
+    assert f'href="/runs/{bad}/compare"' in await text_of(site, f"/runs/{bad}")
+    assert "No good run to compare with" in await text_of(site, f"/runs/{good}/compare")
+    assert (await site.get(f"/v1/runs/{good}/compare")).status_code == 404
+    assert "the ID of a run" in await text_of(site, f"/runs/{bad}/compare?with=x", 422)
+    assert (await site.get(f"/runs/{bad}/compare?with=9-9")).status_code == 404
+
+
+async def test_any_run_can_be_chosen_to_be_compared_with(site, ran):
+    good, bad = ran
+    job_id = bad.partition("-")[0]
+    assert f'href="/runs?job_id={job_id}&compare={bad}"' in await text_of(site, f"/runs/{bad}")
+    page = await text_of(site, f"/runs?job_id={job_id}&compare={bad}")
+    assert "Choose the run to compare with" in page
+    assert f'href="/runs/{bad}/compare?with={good}"' in page
+    assert f"with={bad}" not in page
+    assert f'name="compare" value="{bad}"' in page, "it is kept while one filters"
+
+
+async def test_the_bundle_is_offered_as_a_file(site, ran):
+    page = await text_of(site, f"/runs/{ran[1]}")
+    assert f'href="/v1/runs/{ran[1]}/bundle" download="onthedot-run-{ran[1]}.json"' in page
 
 
 async def test_a_run_is_retried_and_cancelled_from_its_page(site, ran):
@@ -209,6 +250,40 @@ async def test_a_node_that_is_gone_is_told_by_its_name_or_by_the_beginning_of_it
     assert node_name("0123456789abcdef", {}) == "01234567… (stopped since)"
     assert node_name("a", {}) == "a"
     assert node_name(None, {}) is None
+
+
+async def test_a_takeover_is_told_in_order_with_the_late_result_that_was_refused(site, app, node, fake_clock):
+    store = app.context.service.store
+    await site.post("/v1/jobs", json={**JOB, "schedule": {"in": "2s"}})
+    await fake_clock.advance(1)
+    (run,) = await node.claim()
+    assert "Claimed ahead of time" in await text_of(site, f"/runs/{run.id}")
+    await fake_clock.advance(6)
+    assert await store.declare_lost(node.info.id, 0)
+    assert await store.reclaim() == 1
+    other = TinyNode(store, "other")
+    await other.register()
+    (again,) = await other.claim()
+    await fake_clock.advance(1)
+    await node.end([run], Outcome(kind="error", error=f"late {EVIL}"))
+    await fake_clock.advance(1)
+    await other.end([again], OK)
+    page = await text_of(site, f"/runs/{run.id}")
+    told = re.findall(r"<b>([^<]+)</b>(?: <span class=.sub.>on (\w+)</span>)?", page[page.index('class="story') :])
+    assert told == [
+        ("Claimed", "tiny"),
+        ("Scheduled", ""),
+        ("Node lost", ""),
+        ("Taken over", "other"),
+        ("Late result refused", "tiny"),
+        ("Attempt 2 sent", "other"),
+        ("Answered", ""),
+        ("Recorded as done", ""),
+    ]
+    assert "1 s ahead of its time" in page
+    assert "from tiny, which was lost" in page
+    assert "which another node had taken over: failed (late &lt;script&gt;" in (await site.get(f"/runs/{run.id}")).text
+    assert "Nothing changed by it" in page
 
 
 async def test_a_run_that_waits_for_its_destination_says_when_that_is_called_next(site, app, node, fake_clock):

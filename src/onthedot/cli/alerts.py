@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from onthedot.cli.bundles import Output, write_bundle
 from onthedot.cli.group import command_group
 from onthedot.cli.options import ApiKey, AsJson, Server, connected
 from onthedot.cli.output import print_json, say, table, when
@@ -36,12 +37,29 @@ def list_(
         print_json(found)
         return
     table(
-        ("opened", "state", "condition", "subject", "times", "reason"),
-        ((when(each.opened_at), each.state, each.condition, each.title, each.count, each.reason) for each in found),
+        ("id", "opened", "state", "condition", "subject", "times", "reason"),
+        (
+            (each.id, when(each.opened_at), each.state, each.condition, each.title, each.count, each.reason)
+            for each in found
+        ),
         empty="No alerts.",
         wide=("subject",),
         whole="reason",
     )
+
+
+@group.command("bundle")
+def bundle(
+    incident: Annotated[int, typer.Argument(metavar="INCIDENT", min=1, help="ID of the incident")],
+    output: Output = None,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """Collect all that is known of an incident in one JSON file to hand on. Secrets are masked."""
+    with connected(server, key) as client:
+        found = client.incident_bundle(incident)
+    write_bundle(found, output, as_json=as_json)
 
 
 @group.command("test")

@@ -10,16 +10,29 @@ from onthedot.cli.options import ApiKey, AsJson, Server, connected
 from onthedot.cli.output import ago, facts, print_json, say, table, when
 
 if TYPE_CHECKING:
+    from onthedot.model.destination import DestinationDetail
     from onthedot.model.proof import Proof
     from onthedot.model.series import StatsSeries
 
 __all__ = ["destinations", "groups", "proof", "stats"]
 
 
-def destinations(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+def destinations(
+    destination: Annotated[
+        str | None,
+        typer.Argument(metavar="[DESTINATION]", help="Only this one, with its jobs: https://example.com, or a broker"),
+    ] = None,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
     """List destinations of webhooks: circuit breakers, calls in flight, and runs that wait for them."""
     with connected(server, key) as client:
-        found = client.list_destinations()
+        one = None if destination is None else client.get_destination(destination)
+        found = [] if one is not None else client.list_destinations()
+    if one is not None:
+        print_json(one) if as_json else _show_destination(one)
+        return
     if as_json:
         print_json(found)
         return
@@ -42,6 +55,35 @@ def destinations(as_json: AsJson = False, server: Server = None, key: ApiKey = N
         empty="No destinations are being called, and no runs wait for one.",
         wide=("destination",),
     )
+
+
+def _show_destination(found: DestinationDetail) -> None:
+    facts(
+        [
+            ("destination", found.destination),
+            ("kind", found.kind),
+            ("breaker", found.breaker.replace("_", " ")),
+            ("since", when(found.since) if found.since is not None else None),
+            ("next probe", when(found.next_probe) if found.next_probe is not None else None),
+            ("failures", found.failures),
+            ("in flight", found.in_flight),
+            ("calls", f"{found.per_second}/s" if found.per_second is not None else None),
+            ("p50", ago(found.p50_ms) if found.p50_ms is not None else None),
+            ("p99", ago(found.p99_ms) if found.p99_ms is not None else None),
+            ("waiting", found.waiting),
+        ]
+    )
+    table(
+        ("job", "key", "state", "last run", "next run"),
+        (
+            (job.id, job.key or "", job.state, job.last_status or "", when(job.next_run) if job.next_run else "")
+            for job in found.jobs
+        ),
+        empty="No job that has not ended calls it.",
+        wide=("key",),
+    )
+    for run in found.failed_runs:
+        say(f"  failed: {run.id} {run.scheduled_for} {run.reason or ''}".rstrip())
 
 
 def groups(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:

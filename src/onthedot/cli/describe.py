@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onthedot.model.job import JobView
@@ -28,6 +28,7 @@ __all__ = [
     "schedule_text",
     "target_text",
     "trigger_text",
+    "value_text",
 ]
 
 
@@ -146,3 +147,12 @@ def result_text(run: RunView) -> str | None:
         note = (run.outcome or {}).get("result_note")
         return None if note is None else str(note)
     return msgspec.json.encode(run.result).decode()
+
+
+def value_text(value: Any) -> str:
+    """Any JSON value in one line."""
+    if isinstance(value, str):
+        return value
+    import msgspec
+
+    return "" if value is None else msgspec.json.encode(value).decode()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from onthedot.cli.bundles import Output, write_bundle
 from onthedot.cli.describe import (
     curl_text,
     outcome_text,
@@ -16,6 +17,7 @@ from onthedot.cli.describe import (
     response_text,
     result_text,
     trigger_text,
+    value_text,
 )
 from onthedot.cli.group import command_group
 from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
@@ -120,6 +122,7 @@ def show(
             ("scheduled", f"{found.scheduled_for} ({when(found.scheduled_for)})"),
             ("until", found.until),
             ("slots", found.slots),
+            ("claimed", found.claimed_at),
             ("started", found.started_at),
             ("finished", found.finished_at),
             ("late", ago(found.lateness_ms) if found.lateness_ms is not None else None),
@@ -139,7 +142,12 @@ def show(
         ]
     )
     for attempt in found.attempts:
-        say(f"  attempt {attempt.attempt}: {attempt.outcome} {attempt.finished_at} {attempt.error or ''}".rstrip())
+        claimed = f" (claimed {attempt.claimed_at})" if attempt.claimed_at else ""
+        told = f"  attempt {attempt.attempt}: {attempt.outcome} {attempt.finished_at}{claimed} {attempt.error or ''}"
+        say(told.rstrip())
+    for late in found.refused or ():
+        node = names.get(late.node, late.node)
+        say(f"  late result of attempt {late.attempt} refused {late.refused_at}: {node} reported {late.outcome}")
 
 
 def _names(client: Client, run: RunView) -> dict[str, str]:
@@ -147,7 +155,8 @@ def _names(client: Client, run: RunView) -> dict[str, str]:
     from onthedot.errors import NotFound
 
     try:
-        return client.node_names([run.node]) if run.node else {}
+        ids = dict.fromkeys([run.node, *(late.node for late in run.refused or ())])
+        return client.node_names([each for each in ids if each])
     except NotFound:
         return {}
 
@@ -191,6 +200,39 @@ def pause(seconds: float = LOOK_AGAIN) -> None:
     from onthedot.clock import SystemClock
 
     asyncio.run(SystemClock().sleep(seconds))
+
+
+@group.command("compare")
+def compare(
+    run: Run,
+    other: Annotated[
+        str | None,
+        typer.Argument(metavar="[OTHER]", help="ID of the other run [default: the last one before it that succeeded]"),
+    ] = None,
+    as_json: AsJson = False,
+    server: Server = None,
+    key: ApiKey = None,
+) -> None:
+    """Show what differs between two runs: results, the job's version, params, and what was sent and answered."""
+    with connected(server, key) as client:
+        found = client.compare_runs(run, other)
+    if as_json:
+        print_json(found)
+        return
+    table(
+        ("field", found.run.id, found.other.id),
+        ((each.field, value_text(each.this), value_text(each.other)) for each in found.differences),
+        empty=f"Runs {found.run.id} and {found.other.id} do not differ but in their times.",
+        wide=(found.run.id, found.other.id),
+    )
+
+
+@group.command("bundle")
+def bundle(run: Run, output: Output = None, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Collect all that is known of a run in one JSON file to hand on. Secrets are masked."""
+    with connected(server, key) as client:
+        found = client.run_bundle(run)
+    write_bundle(found, output, as_json=as_json)
 
 
 @group.command("cancel")

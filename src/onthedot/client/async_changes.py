@@ -60,6 +60,10 @@ class AsyncChanges:
         """Incidents, newest first."""
         return await self._http.call("GET", "/v1/alerts", ResultPage[IncidentView], query=filters)
 
+    async def incident_bundle(self, incident_id: int) -> dict[str, Any]:
+        """Get the bundle of an incident, with the run at which it was found last. Secrets are masked."""
+        return await self._http.call("GET", f"/v1/alerts/{incident_id}/bundle", dict[str, Any])
+
     async def test_channel(self, channel: str) -> ChannelTest:
         """Send a test message to a channel of the server."""
         return await self._http.call("POST", "/v1/alerts/test", ChannelTest, body={"channel": channel})

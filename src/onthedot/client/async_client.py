@@ -25,7 +25,7 @@ from onthedot.model.callback import run_and_token
 from onthedot.model.chains import ChainNeighbours
 from onthedot.model.change_plan import ChangePlan
 from onthedot.model.dead import DeadGroups, DeadLetterView, DiscardedLetters
-from onthedot.model.destination import DestinationView
+from onthedot.model.destination import DestinationDetail, DestinationView
 from onthedot.model.group import GroupView
 from onthedot.model.job import JobSpec, JobStatus, JobView
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
@@ -33,6 +33,7 @@ from onthedot.model.node import NodeName, NodeView
 from onthedot.model.preview import Explanation, Preview
 from onthedot.model.proof import Proof
 from onthedot.model.run import RunView
+from onthedot.model.run_comparison import RunComparison
 from onthedot.model.schedule import Schedule
 from onthedot.model.script import ScriptDetail, ScriptUpload, ScriptView
 from onthedot.model.series import RunSeries, StatsSeries, Step
@@ -259,6 +260,15 @@ class AsyncClient(AsyncChanges):
         """Get the output of a run: at most the last 64 KB."""
         return await self._http.call("GET", f"/v1/runs/{quote(run_id, safe='')}/logs", str)
 
+    async def compare_runs(self, run_id: str, other: str | None = None) -> RunComparison:
+        """Compare a run with another one, by default with the last one before it that succeeded."""
+        path = f"/v1/runs/{quote(run_id, safe='')}/compare"
+        return await self._http.call("GET", path, RunComparison, query={"with": other})
+
+    async def run_bundle(self, run_id: str) -> dict[str, Any]:
+        """Get the incident bundle of a run: all that is known of it in one JSON document, without secrets."""
+        return await self._http.call("GET", f"/v1/runs/{quote(run_id, safe='')}/bundle", dict[str, Any])
+
     async def cancel_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
         """Cancel a pending run, or ask the node of an executing run to stop it."""
         path = f"/v1/runs/{quote(run_id, safe='')}/cancel"
@@ -428,6 +438,11 @@ class AsyncClient(AsyncChanges):
     async def list_destinations(self) -> list[DestinationView]:
         """List destinations: who is called, their circuit breakers, and how many runs wait for them."""
         return (await self._http.call("GET", "/v1/destinations", ResultPage[DestinationView])).items
+
+    async def get_destination(self, destination: str) -> DestinationDetail:
+        """Get one destination ("https://example.com", or a broker) with its jobs and their last failures."""
+        path = f"/v1/destinations/{quote(destination, safe='')}"
+        return await self._http.call("GET", path, DestinationDetail)
 
     async def list_groups(self) -> list[GroupView]:
         """List concurrency groups: how many runs are running, how many may, and how many wait."""

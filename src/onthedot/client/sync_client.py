@@ -21,7 +21,7 @@ from onthedot.model.bulk import BulkCount, BulkOperation, BulkVerb
 from onthedot.model.chains import ChainNeighbours
 from onthedot.model.change_plan import ChangePlan
 from onthedot.model.dead import DeadGroups, DeadLetterView
-from onthedot.model.destination import DestinationView
+from onthedot.model.destination import DestinationDetail, DestinationView
 from onthedot.model.group import GroupView
 from onthedot.model.incident import ChannelTest, IncidentView
 from onthedot.model.job import JobSpec, JobStatus, JobView
@@ -30,6 +30,7 @@ from onthedot.model.node import NodeView
 from onthedot.model.preview import Explanation, Preview
 from onthedot.model.proof import Proof
 from onthedot.model.run import RunView
+from onthedot.model.run_comparison import RunComparison
 from onthedot.model.schedule import Schedule
 from onthedot.model.script import ScriptDetail, ScriptView
 from onthedot.model.series import RunSeries, StatsSeries, Step
@@ -206,6 +207,9 @@ class Client:
     def list_alerts(self, **filters: Any) -> ResultPage[IncidentView]:
         return self._run(self._async.list_alerts(**filters))
 
+    def incident_bundle(self, incident_id: int) -> dict[str, Any]:
+        return self._run(self._async.incident_bundle(incident_id))
+
     def test_channel(self, channel: str) -> ChannelTest:
         return self._run(self._async.test_channel(channel))
 
@@ -238,6 +242,12 @@ class Client:
 
     def run_logs(self, run_id: str) -> str:
         return self._run(self._async.run_logs(run_id))
+
+    def compare_runs(self, run_id: str, other: str | None = None) -> RunComparison:
+        return self._run(self._async.compare_runs(run_id, other))
+
+    def run_bundle(self, run_id: str) -> dict[str, Any]:
+        return self._run(self._async.run_bundle(run_id))
 
     def cancel_run(self, run_id: str, *, idempotency_key: str | None = None) -> RunView:
         return self._run(self._async.cancel_run(run_id, idempotency_key=idempotency_key))
@@ -367,6 +377,9 @@ class Client:
 
     def list_destinations(self) -> list[DestinationView]:
         return self._run(self._async.list_destinations())
+
+    def get_destination(self, destination: str) -> DestinationDetail:
+        return self._run(self._async.get_destination(destination))
 
     def list_groups(self) -> list[GroupView]:
         return self._run(self._async.list_groups())

@@ -16,8 +16,13 @@ from typing import Literal
 
 import msgspec
 
+from onthedot.model.job import JobState
+from onthedot.model.run import RecentRun
+
 __all__ = [
     "BreakerView",
+    "DestinationDetail",
+    "DestinationJob",
     "DestinationLoad",
     "DestinationView",
     "Share",
@@ -115,6 +120,7 @@ class DestinationLoad(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     failures: int = 0
     since: int | None = None  # ms: when its breaker opened
     next_probe: int | None = None  # ms: from when on a call may go there again to see whether it is back
+    per_second: float | None = None  # calls that ended, over the last seconds
     calls: int = 0  # of which the percentiles are
     p50: int | None = None  # ms
     p99: int | None = None
@@ -129,11 +135,15 @@ class BreakerView(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
     since: str | None
     next_probe: str | None = None
+    per_second: float | None = None
+    p50_ms: int | None = None
+    p99_ms: int | None = None
 
 
 class DestinationView(msgspec.Struct, frozen=True, kw_only=True):
     """A destination over all nodes. `breaker` is open if one node's is; `waiting` is counted up to a thousand. `p50_ms`
     and `p99_ms`: how long the last calls took, up to 200 of each node; of several nodes the mean, and the slowest.
+    `per_second`: calls that ended, over the last seconds; null: not known yet.
     `next_probe`: from when on the first of the nodes whose breaker is open sends a run to see whether it is back; an
     instant that has passed: with the next run."""
 
@@ -149,3 +159,24 @@ class DestinationView(msgspec.Struct, frozen=True, kw_only=True):
     p50_ms: int | None = None
     p99_ms: int | None = None
     next_probe: str | None = None
+    per_second: float | None = None
+
+
+class DestinationJob(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that calls a destination and has not ended."""
+
+    id: int
+    key: str | None
+    name: str | None
+    state: JobState
+    next_run: str | None
+    last_status: str | None
+
+
+class DestinationDetail(DestinationView, frozen=True, kw_only=True):
+    """A destination with the jobs that call it, up to 100 (`more_jobs`: there are more), and the last 10 of their runs
+    that failed, newest first."""
+
+    jobs: list[DestinationJob]
+    more_jobs: bool
+    failed_runs: list[RecentRun]

@@ -17,6 +17,7 @@ __all__ = [
     "ClaimedRun",
     "Outcome",
     "RecentRun",
+    "RefusedResult",
     "RunKind",
     "RunStatus",
     "RunTrigger",
@@ -84,6 +85,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
     try_number: int | None = None  # of a run that is completed by callbacks: which try it was, if it counted as one
     completion: Literal["callback", "timeout"] | None = None  # what ended it after it was accepted
+    claimed_at: int | None = None
 
 
 def may_have_begun(tries: int, losses: int, attempts: Sequence[Attempt]) -> bool:
@@ -121,12 +123,28 @@ class ClaimedRun(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AttemptView(msgspec.Struct, frozen=True, kw_only=True):
+    """`claimed_at`: when its node took the run, which may be ahead of its time; null where that was not recorded."""
+
     attempt: int
     node: str
     started_at: str | None
     finished_at: str
     outcome: str
     error: str | None = None
+    claimed_at: str | None = None
+
+
+class RefusedResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node reported of an attempt that was no longer its own: it had been declared lost meanwhile. Nothing of
+    the run changed by it. `refused_at`: when it reported."""
+
+    attempt: int
+    node: str
+    started_at: str | None
+    finished_at: str
+    outcome: str
+    error: str | None
+    refused_at: str
 
 
 class RunTrigger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -200,3 +218,5 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     request: RunRequest | msgspec.UnsetType | None = msgspec.UNSET  # of its last attempt, redacted; lists leave it out
     response: RunResponse | msgspec.UnsetType | None = msgspec.UNSET  # to its last attempt; lists leave it out
     followers: list[str] | msgspec.UnsetType = msgspec.UNSET  # the runs that its end has started; lists leave it out
+    claimed_at: str | None = None  # when its node took it, while it has one
+    refused: list[RefusedResult] | msgspec.UnsetType = msgspec.UNSET  # late results of lost nodes; lists leave it out

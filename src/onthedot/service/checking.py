@@ -25,6 +25,8 @@ class TargetRules(Protocol):
 
     def waiting_capabilities(self) -> list[str]: ...
 
+    def destination(self, target: Target) -> str | None: ...
+
 
 def check_job(
     spec: JobSpec,

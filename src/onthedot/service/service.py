@@ -5,6 +5,7 @@ from __future__ import annotations
 from onthedot.service.alerts import AlertVerbs
 from onthedot.service.audit import AuditVerbs
 from onthedot.service.bulk import BulkVerbs
+from onthedot.service.bundles import BundleVerbs
 from onthedot.service.calendars import CalendarVerbs
 from onthedot.service.callbacks import CallbackVerbs
 from onthedot.service.chains import ChainVerbs
@@ -34,6 +35,7 @@ __all__ = ["Service"]
 
 
 class Service(
+    BundleVerbs,
     ChangePlanVerbs,
     TimerVerbs,
     JobVerbs,

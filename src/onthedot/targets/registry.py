@@ -88,6 +88,13 @@ class Targets:
         kinds = [kind for kind in self._by_name.values() if kind.profile.has_destinations]
         return [capability for kind in kinds for capability in kind.capabilities()]
 
+    def destination(self, target: Target) -> str | None:
+        """Who is called by runs of it; None: nobody in particular, or that can't be told here."""
+        try:
+            return self.kind_of(target).destination(target)
+        except Exception:
+            return None
+
     @property
     def surviving(self) -> frozenset[str]:
         """Kinds whose work goes on without its node."""

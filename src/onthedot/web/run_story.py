@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from onthedot.model.instant import parse_rfc3339
-from onthedot.model.run import AttemptView, RunView
+from onthedot.model.run import AttemptView, RefusedResult, RunView
 from onthedot.web.words import how_long, node_name, sentence
 
 __all__ = ["TRIGGERS", "StoryEvent", "Verdict", "story_of", "trigger_words", "verdict_of", "waiting_words"]
@@ -221,45 +221,87 @@ def story_of(run: RunView, nodes: Mapping[str, str]) -> list[StoryEvent]:
     kept = len(run.attempts)
     if kept >= 20 and run.attempt > kept:
         events.append(StoryEvent(title="Earlier attempts", text="only the last 20 are kept"))
+    lost = None
     for attempt in run.attempts:
-        events += _attempt(run, attempt, nodes)
-    events += _present(run, nodes) if run.status in LIVE else _end(run)
-    return _timed(events)
+        events += _attempt(run, attempt, nodes, lost)
+        lost = attempt.node if attempt.outcome == "lost" else None
+    events += _present(run, nodes, lost) if run.status in LIVE else _end(run)
+    events += [_refused(each, nodes) for each in run.refused or ()]
+    return _timed(_in_order(events))
 
 
-def _attempt(run: RunView, attempt: AttemptView, nodes: Mapping[str, str]) -> list[StoryEvent]:
+def _attempt(run: RunView, attempt: AttemptView, nodes: Mapping[str, str], lost: str | None) -> list[StoryEvent]:
     node = node_name(attempt.node, nodes)
+    events = [] if attempt.claimed_at is None else [_claimed(run, attempt.claimed_at, attempt.node, nodes, lost)]
+    if attempt.started_at is not None:
+        verb = "sent" if _is_webhook(run) else "started"
+        events.append(StoryEvent(title=f"Attempt {attempt.attempt} {verb}", at=attempt.started_at, node=node))
+    title, text, tone = _ended(run, attempt)
+    return [
+        *events,
+        StoryEvent(title=title, at=attempt.finished_at, text=text, tone=tone, node=None if events else node),
+    ]
+
+
+def _claimed(run: RunView, at: str, node: str | None, nodes: Mapping[str, str], lost: str | None) -> StoryEvent:
+    """`lost`: the node that had the run before and was declared lost."""
+    ahead = (parse_rfc3339(run.due_at) or 0) - (parse_rfc3339(at) or 0)
+    text = f"{how_long(ahead)} ahead of its time" if ahead > 0 else ""
+    if lost is not None:
+        text = f"from {node_name(lost, nodes)}, which was lost"
+    return StoryEvent(title="Claimed" if lost is None else "Taken over", at=at, text=text, node=node_name(node, nodes))
+
+
+def _ended(run: RunView, attempt: AttemptView) -> tuple[str, str, str]:
+    """Title, text and tone."""
     title, tone = _ENDED.get(attempt.outcome, (attempt.outcome.capitalize(), ""))
     text = attempt.error or ""
-    if attempt.outcome == "ok":
-        code = (run.outcome or {}).get("status_code")
-        text = "" if code is None else f"the receiver answered {code}"
-    elif attempt.outcome == "lost":
+    code = (run.outcome or {}).get("status_code") if attempt.attempt == run.attempt else None
+    if code is not None and attempt.outcome in ("ok", "error"):
+        return "Answered", f"status {code}" if attempt.outcome == "ok" else text or f"status {code}", tone
+    if attempt.outcome == "lost":
         text = f"{text or 'the node did not renew its lease'}; what it still reports of this attempt is refused"
-    began = []
-    if attempt.started_at is not None:
-        began = [StoryEvent(title=f"Attempt {attempt.attempt} started", at=attempt.started_at, node=node)]
-    return [*began, StoryEvent(title=title, at=attempt.finished_at, text=text, tone=tone, node=None if began else node)]
+    return title, text, tone
 
 
-def _present(run: RunView, nodes: Mapping[str, str]) -> list[StoryEvent]:
+def _is_webhook(run: RunView) -> bool:
+    return bool(run.request) and getattr(run.request, "url", None) is not None
+
+
+def _refused(late: RefusedResult, nodes: Mapping[str, str]) -> StoryEvent:
+    title, _ = _ENDED.get(late.outcome, (late.outcome, ""))
+    text = f"it reported attempt {late.attempt}, which another node had taken over: {title.lower()}"
+    if late.error:
+        text += f" ({late.error})"
+    if late.started_at is not None:
+        took = (parse_rfc3339(late.finished_at) or 0) - (parse_rfc3339(late.started_at) or 0)
+        text += f", {how_long(took)} after its start"
+    text += ". Nothing changed by it"
+    return StoryEvent(
+        title="Late result refused", at=late.refused_at, node=node_name(late.node, nodes), text=text, tone="warn"
+    )
+
+
+def _present(run: RunView, nodes: Mapping[str, str], lost: str | None) -> list[StoryEvent]:
     node = node_name(run.node, nodes)
     waiting = waiting_words(run)
     if run.status == "EXECUTING":
+        claimed = [] if run.claimed_at is None else [_claimed(run, run.claimed_at, run.node, nodes, lost)]
         title = f"Attempt {run.attempt} {'was accepted' if run.waiting == 'callback' else 'runs'}"
-        return [StoryEvent(title=title, at=run.started_at, node=node, text=waiting or "", tone="now")]
+        return [*claimed, StoryEvent(title=title, at=run.started_at, node=node, text=waiting or "", tone="now")]
     if waiting is not None:
         return [StoryEvent(title="Waits", at=run.waiting_since, text=f"It {waiting}", tone="now")]
     if run.next_attempt_at is not None:
         return [StoryEvent(title="Next attempt", at=run.next_attempt_at, tone="now")]
     if node is not None:
-        return [StoryEvent(title="Claimed ahead of time", node=node, tone="now", text="it starts there when it is due")]
+        said = "it starts there when it is due"
+        return [StoryEvent(title="Claimed ahead of time", at=run.claimed_at, node=node, tone="now", text=said)]
     return [StoryEvent(title="Not started yet", tone="now")]
 
 
 def _end(run: RunView) -> list[StoryEvent]:
     tone = {"DONE": "good", "FAILED": "bad"}.get(run.status, "warn")
-    took = "" if run.duration_ms is None else f"after {how_long(run.duration_ms)}"
+    took = "" if run.duration_ms is None else f"it took {how_long(run.duration_ms)}"
     said = {"FAILED": "failed", "DONE": "done", "CANCELLED": "cancelled", "SKIPPED": "skipped"}[run.status]
     text = (
         took
@@ -271,6 +313,16 @@ def _end(run: RunView) -> list[StoryEvent]:
         *events,
         *(StoryEvent(title="Started", run_id=each, text="the job that follows") for each in run.followers or ()),
     ]
+
+
+def _in_order(events: list[StoryEvent]) -> list[StoryEvent]:
+    """As it happened: a run is claimed ahead of its time, and a node that was lost may report after the end. What has
+    no time of its own stays where it is told."""
+    last, placed = 0, []
+    for nth, event in enumerate(events):
+        last = last if event.at is None else parse_rfc3339(event.at) or 0
+        placed.append((last, nth, event))
+    return [event for _, _, event in sorted(placed, key=lambda each: each[:2])]
 
 
 def _timed(events: list[StoryEvent]) -> list[StoryEvent]:

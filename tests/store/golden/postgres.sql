@@ -180,6 +180,7 @@ CREATE TABLE history (
     attempts text,
     parent text,
     result text,
+    claimed_at bigint,
     CHECK ((status = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'skipped'::text]))),
     PRIMARY KEY (tenant, slot, id)
 ) PARTITION BY RANGE (slot);
@@ -208,6 +209,7 @@ CREATE TABLE history_default (
     attempts text,
     parent text,
     result text,
+    claimed_at bigint,
     CHECK ((status = ANY (ARRAY['done'::text, 'failed'::text, 'cancelled'::text, 'skipped'::text]))),
     PRIMARY KEY (tenant, slot, id)
 ) PARTITION DEFAULT;
@@ -450,6 +452,19 @@ CREATE TABLE pings (
     PRIMARY KEY (job_id)
 ) WITH (fillfactor=50);
 
+CREATE TABLE refused_results (
+    run_id text COLLATE C NOT NULL,
+    token bigint NOT NULL,
+    node text COLLATE C NOT NULL,
+    tenant bigint NOT NULL,
+    started_at bigint,
+    finished_at bigint NOT NULL,
+    outcome text NOT NULL,
+    error text,
+    refused_at bigint NOT NULL,
+    PRIMARY KEY (run_id, token, node)
+);
+
 CREATE TABLE rollups (
     tenant bigint NOT NULL,
     step text COLLATE C NOT NULL,
@@ -649,6 +664,8 @@ CREATE INDEX operations_of_tenant ON public.operations USING btree (tenant, id);
 CREATE UNIQUE INDEX operations_pkey ON public.operations USING btree (id);
 CREATE INDEX operations_to_do ON public.operations USING btree (next_at) WHERE (state = 'running'::text);
 CREATE UNIQUE INDEX pings_pkey ON public.pings USING btree (job_id);
+CREATE INDEX refused_results_age ON public.refused_results USING btree (refused_at);
+CREATE UNIQUE INDEX refused_results_pkey ON public.refused_results USING btree (run_id, token, node);
 CREATE INDEX rollups_age ON public.rollups USING btree (step, at);
 CREATE UNIQUE INDEX rollups_pkey ON public.rollups USING btree (tenant, step, at);
 CREATE UNIQUE INDEX run_groups_pkey ON public.run_groups USING btree (group_key);

@@ -166,6 +166,7 @@ CREATE TABLE history (
     attempts    TEXT,
     parent      TEXT,
     result TEXT,
+    claimed_at INTEGER,
     PRIMARY KEY (tenant, slot, id)
 );
 
@@ -393,6 +394,19 @@ CREATE TABLE pings (
     recent     TEXT NOT NULL
 );
 
+CREATE TABLE refused_results (
+    run_id      TEXT NOT NULL,
+    token       INTEGER NOT NULL,
+    node        TEXT NOT NULL,
+    tenant      INTEGER NOT NULL,
+    started_at  INTEGER,
+    finished_at INTEGER NOT NULL,
+    outcome     TEXT NOT NULL,
+    error       TEXT,
+    refused_at  INTEGER NOT NULL,
+    PRIMARY KEY (run_id, token, node)
+) WITHOUT ROWID;
+
 CREATE TABLE rollups (
     tenant      INTEGER NOT NULL,
     step        TEXT NOT NULL CHECK (step IN ('minute', 'hour', 'day')),
@@ -598,6 +612,8 @@ CREATE INDEX operations_age ON operations (finished_at) WHERE finished_at IS NOT
 CREATE INDEX operations_of_tenant ON operations (tenant, id);
 
 CREATE INDEX operations_to_do ON operations (next_at) WHERE state = 'running';
+
+CREATE INDEX refused_results_age ON refused_results (refused_at);
 
 CREATE INDEX rollups_age ON rollups (step, at);
 

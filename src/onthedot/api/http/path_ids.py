@@ -6,10 +6,21 @@ import re
 
 from starlette.requests import Request
 
+from onthedot.api.http.query_params import Param
 from onthedot.errors import Invalid, NotFound
 from onthedot.model.job import KEY_PATTERN
 
-__all__ = ["RUN_ID_PATTERN", "job_id_of", "job_key_of", "job_of_run", "operation_id_of", "run_id_of", "whole_id"]
+__all__ = [
+    "RUN_ID_PATTERN",
+    "destination_of",
+    "job_id_of",
+    "job_key_of",
+    "job_of_run",
+    "operation_id_of",
+    "run_id_of",
+    "run_named",
+    "whole_id",
+]
 
 RUN_ID_PATTERN = r"[0-9]{1,19}-[0-9]{1,15}(?:-[mbrc][0-9]{1,19})?"
 _LARGEST = 2**63 - 1
@@ -27,6 +38,14 @@ def job_id_of(request: Request) -> int:
     return whole_id(request, "job_id", "job")
 
 
+def destination_of(request: Request) -> str:
+    """A broker's name, or scheme, host and port. Servers read `%2F%2F` as slashes, and of those our routes keep one."""
+    found: dict[str, str] = request.path_params
+    if "host" in found:
+        return f"{found['scheme'].removesuffix(':')}://{found['host']}"
+    return found["destination"]
+
+
 def operation_id_of(request: Request) -> int:
     return whole_id(request, "operation_id", "operation")
 
@@ -36,6 +55,17 @@ def run_id_of(request: Request) -> str:
     if not re.fullmatch(RUN_ID_PATTERN, given, re.ASCII):
         raise NotFound(f"run {given[:100]!r} not found")
     return given
+
+
+def run_named(name: str, description: str) -> Param:
+    """A parameter that is the ID of a run."""
+    return Param(
+        name=name,
+        read=lambda value: value if re.fullmatch(RUN_ID_PATTERN, value, re.ASCII) else None,
+        accepted="the ID of a run, such as 7-1774656000000",
+        schema={"type": "string", "pattern": f"^{RUN_ID_PATTERN}$"},
+        description=description,
+    )
 
 
 def job_of_run(run_id: str) -> int:

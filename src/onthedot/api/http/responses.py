@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from onthedot.model.decoding import encode_json
 from onthedot.model.job import JobView
 
-__all__ = ["HttpResponse", "event_stream", "html", "job_answer", "json", "no_content", "plain", "redirect"]
+__all__ = [
+    "HttpResponse",
+    "bundle_answer",
+    "event_stream",
+    "html",
+    "job_answer",
+    "json",
+    "no_content",
+    "plain",
+    "redirect",
+]
 
 NO_BODY = (204, 304)
 
@@ -47,6 +58,12 @@ class HttpResponse:
 
 def json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> HttpResponse:
     return HttpResponse(encode_json(value), status, headers)
+
+
+def bundle_answer(bundle: dict[str, Any], name: str) -> HttpResponse:
+    """An incident bundle as a file: indented, since people read it."""
+    text = msgspec.json.format(encode_json(bundle), indent=2)
+    return HttpResponse(text, headers={"content-disposition": f'attachment; filename="onthedot-{name}.json"'})
 
 
 def job_answer(job: JobView, status: int = 200, headers: dict[str, str] | None = None) -> HttpResponse:

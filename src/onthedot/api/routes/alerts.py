@@ -9,10 +9,12 @@ from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_json
 from onthedot.api.http.paging import PAGING, page_answer
+from onthedot.api.http.path_ids import whole_id
 from onthedot.api.http.query_params import choice, instant, read_query, text
-from onthedot.api.http.responses import HttpResponse
+from onthedot.api.http.responses import HttpResponse, bundle_answer
 from onthedot.api.operations import operation
 from onthedot.model.alerts import CONDITIONS
+from onthedot.model.bundle import IncidentBundle
 from onthedot.model.incident import ChannelTest, ChannelTestRequest, ChannelView, IncidentView
 
 __all__ = ["ALERT_FILTERS", "routes"]
@@ -45,6 +47,18 @@ async def list_alerts(request: Request) -> HttpResponse:
     return page_answer(request, await service_of(request).list_incidents(tenant_of(request), **asked))
 
 
+@operation("GET", "/v1/alerts/{incident_id}/bundle", "read", group="Alerts", answers={200: IncidentBundle})
+async def bundle_incident(request: Request) -> HttpResponse:
+    """Download the bundle of an incident.
+
+    The same file as of the run at which the incident was found last (`GET /v1/runs/{run_id}/bundle`), with the incident
+    itself; without a run for what was found without one, such as a lost node. Secrets are masked.
+    """
+    incident_id = whole_id(request, "incident_id", "incident")
+    found = await service_of(request).bundle_incident(tenant_of(request), incident_id)
+    return bundle_answer(found, f"incident-{incident_id}")
+
+
 class ChannelList(msgspec.Struct, frozen=True):
     items: list[ChannelView]
 
@@ -75,4 +89,4 @@ async def test_channel(request: Request) -> HttpResponse:
     return responses.json(await service_of(request).test_channel(tenant_of(request), asked.channel))
 
 
-routes = [list_alerts, list_channels, test_channel]
+routes = [list_alerts, bundle_incident, list_channels, test_channel]

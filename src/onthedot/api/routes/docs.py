@@ -27,6 +27,8 @@ SAMPLE_IDS["version"] = "3"
 SAMPLE_IDS["operation_id"] = "1"
 SAMPLE_IDS["token"] = "TOKEN"  # noqa: S105  # a placeholder
 SAMPLE_IDS["signal"] = "start"
+SAMPLE_IDS["incident_id"] = "1"
+SAMPLE_IDS["destination"] = "https%3A%2F%2Fexample.com"
 
 
 @operation("GET", "/openapi.json", "public", answers={200: "application/json"}, listed=False)

@@ -14,14 +14,16 @@ from onthedot.api.http.bodies import EmptyBody, read_optional_json
 from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.if_match import version_named
 from onthedot.api.http.paging import PAGING, RunList, page_answer
-from onthedot.api.http.path_ids import job_of_run, run_id_of
+from onthedot.api.http.path_ids import job_of_run, run_id_of, run_named
 from onthedot.api.http.problems import HttpProblem
 from onthedot.api.http.query_params import choice, flag, instant, integer, read_query, text
-from onthedot.api.http.responses import HttpResponse
+from onthedot.api.http.responses import HttpResponse, bundle_answer
 from onthedot.api.operations import operation
 from onthedot.api.routes.job_routes import on_job
 from onthedot.api.routes.log_stream import LogStream
+from onthedot.model.bundle import IncidentBundle
 from onthedot.model.run import RunStatus, RunView, TriggerKind
+from onthedot.model.run_comparison import RunComparison
 from onthedot.model.struct import Strict
 from onthedot.store import RunFilter
 
@@ -44,6 +46,7 @@ OF_A_JOB = (
 )
 JOB_KEY = text("key", "Runs of the job with this key", longest=200)
 FILTERS = (JOB_ID, JOB_KEY, *OF_A_JOB)
+COMPARED = (run_named("with", "ID of the run to compare with; default: the last one before it that succeeded"),)
 FOLLOW = (flag("follow", "Keep streaming new output as server-sent events"),)
 
 
@@ -81,6 +84,31 @@ async def get_run(request: Request) -> HttpResponse:
     deleted.
     """
     return responses.json(await service_of(request).inspect_run(tenant_of(request), run_id_of(request)))
+
+
+@operation("GET", "/v1/runs/{run_id}/bundle", "read", group="Runs", answers={200: IncidentBundle})
+async def bundle_run(request: Request) -> HttpResponse:
+    """Download an incident bundle.
+
+    All that is known of the run in one file to hand on: its attempts, request, response and log, the job and its
+    versions near the run, why it was fired, incidents and changes around it, its destination, and the nodes. Secrets
+    are masked wherever they stand: those of the job, values with a secret name such as `password`, and what looks like
+    a credential.
+    """
+    run_id = run_id_of(request)
+    return bundle_answer(await service_of(request).bundle_run(tenant_of(request), run_id), f"run-{run_id}")
+
+
+@operation("GET", "/v1/runs/{run_id}/compare", "read", group="Runs", query=COMPARED, answers={200: RunComparison})
+async def compare_runs(request: Request) -> HttpResponse:
+    """Compare two runs.
+
+    The run beside the one that `with` names, or beside the last run of its job before it that succeeded; 404 if there
+    is none among the 2,000 before it. `differences` names what differs: results, errors, the job's version, params,
+    and what was sent and answered. IDs and times, which differ between any two runs, are left out.
+    """
+    other = read_query(request.scope["query_string"], COMPARED)["with"]
+    return responses.json(await service_of(request).compare_runs(tenant_of(request), run_id_of(request), other))
 
 
 @operation(
@@ -158,4 +186,4 @@ async def retry_run(request: Request) -> HttpResponse:
     return responses.json(run, 201, {"location": f"/v1/runs/{run.id}"})
 
 
-routes = [list_runs, *list_job_runs, get_run, run_logs, cancel_run, retry_run]
+routes = [list_runs, *list_job_runs, get_run, bundle_run, compare_runs, run_logs, cancel_run, retry_run]

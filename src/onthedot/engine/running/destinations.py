@@ -39,6 +39,9 @@ RATE_OVER = 0.25
 DURATIONS = 200
 """Calls of a destination whose duration is remembered."""
 
+TOLD_OVER = 5.0
+"""Seconds after which a rate that is told has come most of the way to what it is now."""
+
 TOLD_FOR = 60.0
 """Seconds after its last call for which a destination is told of."""
 
@@ -64,6 +67,7 @@ class CallPlace:
         "_ended_before",
         "_measured_at",
         "_rate",
+        "_told",
         "breaker",
         "durations",
         "ended",
@@ -88,6 +92,20 @@ class CallPlace:
         self._ended_before = 0
         self._measured_at = float("-inf")
         self._rate: float | None = None
+        self._told: tuple[float, int, float | None] | None = None  # when, calls by then, and the rate that was told
+
+    def told_rate(self, now: float) -> float | None:
+        """Calls that ended per second, over the last seconds; None: not known yet. For who asks once a second."""
+        if self._told is None:
+            self._told = now, self.ended, None
+            return None
+        before, ended, rate = self._told
+        passed = now - before
+        if passed > 0:
+            present = (self.ended - ended) / passed
+            rate = present if rate is None else rate + (present - rate) * min(1.0, passed / TOLD_OVER)
+            self._told = now, self.ended, rate
+        return None if rate is None else round(rate, 1)
 
     def per_second(self, now: float) -> float | None:
         """How many calls ended of late; None: not known yet. For who asks again and again."""
@@ -260,7 +278,8 @@ class Destinations:
         self._forget_idle()
         ill = [place for place in self._places.values() if place.matters]
         ill.sort(key=lambda place: (place.breaker.since is None, not place.waited_for, -place.breaker.failures))
-        lately = self._clock.monotonic() - TOLD_FOR
+        now = self._clock.monotonic()
+        lately = now - TOLD_FOR
         busy = [
             place
             for place in self._places.values()
@@ -275,6 +294,7 @@ class Destinations:
                 failures=place.breaker.failures,
                 since=None if place.breaker.since is None else at_ms(place.breaker.since),
                 next_probe=None if place.breaker.next_probe is None else at_ms(place.breaker.next_probe),
+                per_second=place.told_rate(now),
                 calls=len(place.durations),
                 p50=_percentile(place.durations, 0.5),
                 p99=_percentile(place.durations, 0.99),

@@ -21,6 +21,7 @@ _ways = msgspec.json.Decoder(list[AlertWay]).decode
 class IncidentFilter(msgspec.Struct, frozen=True, kw_only=True):
     """`since` and `until`: when it was opened, ms, both included."""
 
+    id: int | None = None
     job_id: int | None = None
     condition: AlertCondition | None = None
     state: IncidentState | None = None
@@ -34,7 +35,11 @@ class Incidents(Topic):
     async def list_incidents(self, tenant: int, wanted: IncidentFilter) -> Page[IncidentView]:
         """Newest first."""
         limit = check_limit(wanted.limit)
-        chosen = {"incident_job": wanted.job_id, "incident_condition": wanted.condition}
+        chosen = {
+            "incident_id": wanted.id,
+            "incident_job": wanted.job_id,
+            "incident_condition": wanted.condition,
+        }
         given = {name: value for name, value in chosen.items() if value is not None}
         asked = fingerprint("incidents", tenant, given, wanted.state, wanted.since, wanted.until)
         place = [NEVER, NEVER] if wanted.cursor is None else open_cursor(wanted.cursor, asked, (int, int))

@@ -34,6 +34,7 @@ database from a drain of 20,000 runs for five times what the drain itself cost i
 PRUNED = (
     "prune_history",
     "prune_logs",
+    "prune_refused",
     "prune_dead",
     "prune_discarded",
     "prune_run_params",

@@ -26,6 +26,7 @@ from onthedot.store.runs.finish_rows import (
     accepted_run,
     ended_run,
     pending_again,
+    refused_row,
     storable,
 )
 from onthedot.store.runs.groups import settle_groups
@@ -120,7 +121,10 @@ class FinishBatch:
         now = await tx.now()
         again = [
             pending_again(
-                items[row["id"]], ready_at(row["due_at"], lane=bool(row["lane"]), lookahead=tx.lookahead), now
+                items[row["id"]],
+                ready_at(row["due_at"], lane=bool(row["lane"]), lookahead=tx.lookahead),
+                now,
+                row["claimed_at"],
             )
             for row in locked
             if not is_stop(row["orders"])
@@ -193,6 +197,14 @@ class FinishBatch:
             )
             there = there or (row["open"] == CALLBACK and row["token"] == token)
             (self._repeated if there else self._refused).append(row["id"])
+        await self._keep_refused(tx, rest)
+
+    async def _keep_refused(self, tx: Transaction, rest: Sequence[Item]) -> None:
+        """For whoever asks what became of the run: its node came back, and what it said of it changed nothing."""
+        refused = set(self._refused)
+        kept = [row for item in rest if item.id in refused and (row := refused_row(item)) is not None]
+        if kept:
+            await tx.execute("add_refused", Rows(kept))
 
     def report(self) -> FinishReport:
         recorded = len(self._recorded) + len(self._retried) + len(self._accepted)

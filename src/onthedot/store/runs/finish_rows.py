@@ -25,15 +25,19 @@ __all__ = [
     "EndOfTry",
     "EndedRun",
     "Item",
+    "RefusedRow",
     "UnmatchedRun",
     "accepted_run",
     "ended_run",
     "outcome_json",
     "pending_again",
+    "refused_row",
     "storable",
 ]
 
 KEPT_ATTEMPTS = 20
+REFUSED_ERROR = 1000
+"""Characters that are kept of the error of a refused result."""
 
 
 class EndedRun(Shape, frozen=True, kw_only=True):
@@ -63,6 +67,19 @@ class UnmatchedRun(Shape, frozen=True):
     tenant: int
     slot: int
     token: int
+
+
+class RefusedRow(Shape, frozen=True, kw_only=True):
+    """What a node reported of an attempt that was no longer its own."""
+
+    run_id: str
+    token: int
+    node: str
+    tenant: int
+    started_at: int | None
+    finished_at: int
+    outcome: str
+    error: str | None
 
 
 class DeadLetter(Shape, frozen=True):
@@ -132,7 +149,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def status(self) -> str:
         return self.decision.status if isinstance(self.decision, Done) else "failed"
 
-    def attempt(self) -> Attempt:
+    def attempt(self, claimed_at: int | None = None) -> Attempt:
         return Attempt(
             attempt=self.token,
             node=self._attempted_by(),
@@ -142,6 +159,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             error=storable(self.outcome.error),
             try_number=None if self.end is None else self.end.try_number,
             completion=None if self.end is None else self.end.completion,
+            claimed_at=claimed_at,
         )
 
     def _attempted_by(self) -> str:
@@ -149,8 +167,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             return self.end.sender
         return "" if self.node in (OPEN, CALLBACK) else self.node
 
-    def attempts_json(self) -> str:
-        return encode_json([*self.attempts, self.attempt()][-KEPT_ATTEMPTS:]).decode()
+    def attempts_json(self, claimed_at: int | None = None) -> str:
+        return encode_json([*self.attempts, self.attempt(claimed_at)][-KEPT_ATTEMPTS:]).decode()
 
 
 def storable(text: str | None) -> str | None:
@@ -212,7 +230,24 @@ def outcome_json(outcome: Outcome) -> str:
     return encode_json({"kind": outcome.kind, **outcome.detail}).decode()
 
 
-def pending_again(item: Item, earliest: int, now: int) -> PendingAgain:
+def refused_row(item: Item) -> RefusedRow | None:
+    """None: no node reports it. That a node was lost is what its peers say of it, and open runs have none."""
+    if item.outcome.kind == "lost" or item.node in (OPEN, CALLBACK):
+        return None
+    error = storable(item.outcome.error)
+    return RefusedRow(
+        run_id=item.id,
+        token=item.token,
+        node=item.node,
+        tenant=item.tenant,
+        started_at=item.started_at,
+        finished_at=item.finished_at,
+        outcome=item.outcome.kind,
+        error=error if error is None else error[:REFUSED_ERROR],
+    )
+
+
+def pending_again(item: Item, earliest: int, now: int, claimed_at: int | None) -> PendingAgain:
     """If the clock was set back while it ran, it ended in the future, or was tried before its time has come."""
     decision = item.decision
     assert isinstance(decision, RetryLater)
@@ -222,6 +257,6 @@ def pending_again(item: Item, earliest: int, now: int) -> PendingAgain:
         ready_at=max(decision.ready_at, earliest) if back is None else back,
         tries=decision.tries,
         losses=decision.losses,
-        attempts=item.attempts_json(),
+        attempts=item.attempts_json(claimed_at),
         cursor=False,
     )

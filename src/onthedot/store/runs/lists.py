@@ -16,7 +16,7 @@ from onthedot.store.runs.listed import that_fit, with_params
 from onthedot.store.runs.row import parse_run_id
 from onthedot.store.runs.run_filter import RunFilter, asked_of_runs
 from onthedot.store.runs.run_page import LAST, LAST_ID, RunPage, live_views
-from onthedot.store.runs.views import history_view, recent_run
+from onthedot.store.runs.views import history_view, recent_run, refused_result
 from onthedot.store.topic import Topic
 
 __all__ = ["RunLists", "no_run", "read_run"]
@@ -58,7 +58,8 @@ class RunLists(Topic):
         async def body(tx: Transaction) -> RunView:
             run = await read_run(tx, tenant, run_id)
             started = [row["run_id"] for row in await tx.rows("followers_of", tenant, run_id)]
-            return msgspec.structs.replace(run, followers=started)
+            refused = [refused_result(row) for row in await tx.rows("refused_of", tenant, run_id)]
+            return msgspec.structs.replace(run, followers=started, refused=refused)
 
         return await self._find(body)
 

@@ -12,12 +12,20 @@ from onthedot.model.group import MAX_RUNNING, read_group
 from onthedot.model.instant import format_instant
 from onthedot.model.labels import NodeOffer, missing_labels, read_requires, type_of
 from onthedot.model.result import read_result
-from onthedot.model.run import Attempt, AttemptView, RecentRun, RunStatus, RunView, trigger_of
+from onthedot.model.run import Attempt, AttemptView, RecentRun, RefusedResult, RunStatus, RunView, trigger_of
 from onthedot.model.targets.registry import find_spec
 from onthedot.store.driver import Row
 from onthedot.store.runs.row import CALLBACK, OPEN, decode_attempts
 
-__all__ = ["asks_for_nodes", "decode_params", "history_view", "live_status", "live_view", "recent_run"]
+__all__ = [
+    "asks_for_nodes",
+    "decode_params",
+    "history_view",
+    "live_status",
+    "live_view",
+    "recent_run",
+    "refused_result",
+]
 
 CHECK_IN = "check-in"
 TAKEN_WITHIN = 1000
@@ -91,6 +99,7 @@ def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOff
         waiting_for=waiting.which,
         progress=None if row["progress"] is None else msgspec.json.decode(row["progress"]),
         result=None if full else msgspec.UNSET,
+        claimed_at=_instant(row["claimed_at"]) if running else None,
         next_attempt_at=_instant(row["ready_at"]) if attempts and not running and row["ready_at"] > now else None,
     )
 
@@ -193,7 +202,9 @@ def _in_one_line(text: str | None) -> str | None:
 def _history_attempts(row: Row) -> list[AttemptView]:
     """A run that ended at its first attempt does not keep it twice: the row itself says all of it."""
     if row["attempts"] is not None:
-        return [_attempt_view(attempt) for attempt in decode_attempts(row["attempts"])]
+        kept = decode_attempts(row["attempts"])
+        # that of the last attempt stands in its own column: who wrote its JSON had not read the run's row
+        return [_attempt_view(each, row["claimed_at"] if each.attempt == row["token"] else None) for each in kept]
     if not row["token"] or row["outcome"] is None or row["status"] == "skipped":
         return []
     outcome: dict[str, Any] = msgspec.json.decode(row["outcome"])
@@ -205,11 +216,24 @@ def _history_attempts(row: Row) -> list[AttemptView]:
             finished_at=format_instant(row["finished_at"]),
             outcome=str(outcome.get("kind")),
             error=row["error"],
+            claimed_at=_instant(row["claimed_at"]),
         )
     ]
 
 
-def _attempt_view(attempt: Attempt) -> AttemptView:
+def refused_result(row: Row) -> RefusedResult:
+    return RefusedResult(
+        attempt=row["token"],
+        node=row["node"],
+        started_at=_instant(row["started_at"]),
+        finished_at=format_instant(row["finished_at"]),
+        outcome=row["outcome"],
+        error=row["error"],
+        refused_at=format_instant(row["refused_at"]),
+    )
+
+
+def _attempt_view(attempt: Attempt, claimed_at: int | None = None) -> AttemptView:
     return AttemptView(
         attempt=attempt.attempt,
         node=attempt.node,
@@ -217,6 +241,7 @@ def _attempt_view(attempt: Attempt) -> AttemptView:
         finished_at=format_instant(attempt.finished_at),
         outcome=attempt.outcome,
         error=attempt.error,
+        claimed_at=_instant(attempt.claimed_at if claimed_at is None else claimed_at),
     )
 
 

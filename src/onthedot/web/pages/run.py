@@ -11,12 +11,10 @@ from onthedot.api.http.query_params import text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import Invalid, NotFound
 from onthedot.model.destination import DestinationView
-from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobView
 from onthedot.model.run import RunView
 from onthedot.model.run_request import as_curl
 from onthedot.service import Service
-from onthedot.store import RunFilter
 from onthedot.web import words
 from onthedot.web.forms import Form, read_form
 from onthedot.web.json_params import params_text, read_params
@@ -42,7 +40,7 @@ async def run_page(request: Request) -> HttpResponse:
         context_of(request).clock,
         log=service.run_logs(tenant, run_id),
         job=_job(service, tenant, run.job_id),
-        nodes=service.node_names([run.node, *(each.node for each in run.attempts)]),
+        nodes=service.node_names(each.node for each in (run, *run.attempts, *(run.refused or ()))),
         good=_last_good(service, tenant, run),
         place=_place(service, tenant, run),
     )
@@ -91,12 +89,7 @@ async def _place(service: Service, tenant: int, run: RunView) -> DestinationView
 
 
 async def _last_good(service: Service, tenant: int, run: RunView) -> RunView | None:
-    """The run of the job before this one that succeeded, for a run that failed."""
-    if run.status != "FAILED":
-        return None
-    before = (parse_rfc3339(run.scheduled_for) or 0) - 1
-    found = await service.list_runs(tenant, RunFilter(job_id=run.job_id, status="DONE", until=before, limit=1))
-    return found.items[0] if found.items else None
+    return await service.last_good_run(tenant, run) if run.status == "FAILED" else None
 
 
 def _compared(run: RunView, good: RunView | None) -> list[ComparedLine]:

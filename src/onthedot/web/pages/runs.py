@@ -9,6 +9,7 @@ import msgspec
 from starlette.requests import Request
 
 from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.http.path_ids import run_named
 from onthedot.api.http.query_params import choice, flag, instant, integer, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.model.instant import format_instant, parse_rfc3339
@@ -32,6 +33,7 @@ ASKED = (
     choice("trigger", "What started it", get_args(TriggerKind)),
     text("node", "Id of the node", longest=100),
     flag("late", "Whether it started late", default=None),
+    run_named("compare", "Id of a run: each row offers to be compared with it"),
     flag("due", "Only runs that are due and wait to be started", default=None),
     instant("since", "Scheduled for this instant or later"),
     instant("until", "Scheduled for this instant or earlier"),
@@ -88,7 +90,7 @@ async def runs(request: Request) -> HttpResponse:
 
 
 def _wanted(asked: Mapping[str, Any], now: int) -> RunFilter:
-    given = {name: value for name, value in asked.items() if name not in ("key", "due")}
+    given = {name: value for name, value in asked.items() if name not in ("key", "due", "compare")}
     if asked["due"]:
         given["status"] = asked["status"] or "PENDING"
         given["until"] = now if asked["until"] is None else asked["until"]

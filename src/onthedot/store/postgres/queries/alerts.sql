@@ -96,6 +96,9 @@ ORDER BY opened_at DESC, id DESC LIMIT $6;
 -- name: where.any_incident
 true
 
+-- name: where.incident_id
+id = $1
+
 -- name: where.incident_job
 job_id = $1
 

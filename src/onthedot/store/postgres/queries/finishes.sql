@@ -12,7 +12,8 @@ SELECT id, state FROM jobs WHERE id = ANY ($1::bigint[]) ORDER BY id FOR NO KEY 
 
 -- part: ledger
 -- What the ledger gets of a run that went well.
-id, tenant, job_id, slot, kind, due_at, token, losses, parent, started_at, finished_at, lateness_ms, duration_ms, outcome
+id, tenant, job_id, slot, kind, due_at, token, losses, parent, claimed_at, started_at, finished_at, lateness_ms, duration_ms,
+    outcome
 
 -- name: finish_done
 -- What went well at the first attempt: the whole of finish in one statement that is its own transaction. $1 node. Whatever
@@ -23,7 +24,7 @@ WITH gone AS (
     DELETE FROM runs r USING {rows DoneRun}
     WHERE r.id = x.id AND r.token = x.token AND r.node || '' = $1 AND r.lane IS NULL
     RETURNING r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.token, r.tries, r.losses, r.parent,
-        x.started_at, x.finished_at, x.lateness_ms, x.duration_ms, x.outcome
+        r.claimed_at, x.started_at, x.finished_at, x.lateness_ms, x.duration_ms, x.outcome
 ), kept AS (
     INSERT INTO history (status, node, tries, {part ledger})
     SELECT 'done', $1, tries + 1, {part ledger} FROM gone
@@ -41,7 +42,7 @@ WITH gone AS (
     DELETE FROM runs r
     WHERE r.id = {DoneRun.id} AND r.token = {DoneRun.token} AND r.node || '' = $1 AND r.lane IS NULL
     RETURNING r.id, r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.token, r.tries, r.losses, r.parent,
-        {DoneRun.started_at} AS started_at, {DoneRun.finished_at} AS finished_at, {DoneRun.lateness_ms} AS lateness_ms,
+        r.claimed_at, {DoneRun.started_at} AS started_at, {DoneRun.finished_at} AS finished_at, {DoneRun.lateness_ms} AS lateness_ms,
         {DoneRun.duration_ms} AS duration_ms, {DoneRun.outcome} AS outcome
 ), kept AS (
     INSERT INTO history (status, node, tries, {part ledger})
@@ -125,10 +126,10 @@ WITH gone AS (
     DELETE FROM runs r USING {rows EndedRun}
     WHERE r.id = x.id AND r.token = x.token AND coalesce(r.node, r.open) = x.node
     RETURNING r.tenant, r.job_id, r.slot, r.kind, r.recurring, r.due_at, r.lane, r.group_key, r.parent,
-        {columns EndedRun x node=r.node}
+        r.claimed_at, {columns EndedRun x node=r.node}
 ), kept AS (
-    INSERT INTO history (tenant, job_id, slot, kind, due_at, parent, {columns EndedRun})
-    SELECT tenant, job_id, slot, kind, due_at, parent, {columns EndedRun} FROM gone
+    INSERT INTO history (tenant, job_id, slot, kind, due_at, parent, claimed_at, {columns EndedRun})
+    SELECT tenant, job_id, slot, kind, due_at, parent, claimed_at, {columns EndedRun} FROM gone
     ON CONFLICT DO NOTHING
     RETURNING id
 )
@@ -138,7 +139,7 @@ SELECT g.id, g.job_id, g.kind, g.recurring, g.lane, g.group_key, g.id IN (SELECT
 -- name: finish_lock
 -- Runs that go back to pending are locked first: whether their job is paused, changed or gone can be seen only after.
 SELECT r.id, r.job_id, r.lane, r.group_key, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts,
-    r.orders
+    r.orders, r.claimed_at
 FROM {rows OwnedRun} JOIN runs r ON r.id = x.id
 WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node
 FOR UPDATE OF r;
@@ -170,6 +171,16 @@ SELECT x.id, h.token AS recorded, r.attempts, r.token, r.open
 FROM {rows UnmatchedRun}
 LEFT JOIN history h ON h.tenant = x.tenant AND h.slot = x.slot AND h.id = x.id
 LEFT JOIN runs r ON r.id = x.id;
+
+-- name: add_refused
+-- What a node reported of an attempt that is another's by now: each once, however often it is offered.
+INSERT INTO refused_results ({columns RefusedRow}, refused_at)
+SELECT {columns RefusedRow x}, {now} FROM {rows RefusedRow}
+ON CONFLICT DO NOTHING;
+
+-- name: refused_of
+SELECT token, node, started_at, finished_at, outcome, error, refused_at FROM refused_results
+WHERE run_id = $2 AND tenant = $1 ORDER BY refused_at, token, node LIMIT 20;
 
 -- name: add_stats
 -- Also of a job that was deleted: it may come back.

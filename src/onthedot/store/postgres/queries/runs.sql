@@ -3,7 +3,7 @@
 
 -- part: live_run
 r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
-    r.attempts, r.parent, r.open, r.progress, r.waiting, r.waiting_since, r.requires, r.ready_at, r.group_key,
+    r.attempts, r.parent, r.claimed_at, r.open, r.progress, r.waiting, r.waiting_since, r.requires, r.ready_at, r.group_key,
     (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key
 
 -- part: live
@@ -22,6 +22,7 @@ r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r
 -- Without `result`, which may be 64 KB: a list does not read it.
 h.id, h.job_id, h.slot, h.kind, h.due_at, h.status, h.reason, h.token, h.tries, h.losses, h.node, h.started_at,
     h.finished_at, h.lateness_ms, h.duration_ms, h.outcome, h.error, h.attempts, h.parent, h.until_slot, h.slots,
+    h.claimed_at,
     (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
 
 -- part: ended

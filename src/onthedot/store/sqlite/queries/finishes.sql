@@ -14,7 +14,7 @@ SELECT id, state FROM jobs WHERE id IN (SELECT value FROM json_each(?1)) ORDER B
 
 -- part: ledger
 -- What the ledger gets of a run that went well.
-id, tenant, job_id, slot, kind, due_at, token, losses, parent
+id, tenant, job_id, slot, kind, due_at, token, losses, parent, claimed_at
 
 -- name: finish_done
 -- What went well at the first attempt, one run each time: into the ledger. ?1 node.
@@ -70,8 +70,8 @@ SELECT 1 AS there FROM runs WHERE {of_job runs ?1} AND kind IN {FIRINGS} ORDER B
 -- name: finish_record
 -- Runs that ended enter the ledger; `delete_runs` takes them out of `runs`. Who has an open one is how it is open. A conflict is a slot that is in the ledger
 -- already: an alarm, never an aborted batch.
-INSERT INTO history (tenant, job_id, slot, kind, due_at, parent, {columns EndedRun})
-SELECT r.tenant, r.job_id, r.slot, r.kind, r.due_at, r.parent, {columns EndedRun x node=r.node}
+INSERT INTO history (tenant, job_id, slot, kind, due_at, parent, claimed_at, {columns EndedRun})
+SELECT r.tenant, r.job_id, r.slot, r.kind, r.due_at, r.parent, r.claimed_at, {columns EndedRun x node=r.node}
 FROM {rows EndedRun} JOIN runs r ON r.id = x.id
 WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node
 ON CONFLICT DO NOTHING
@@ -79,7 +79,7 @@ RETURNING id;
 
 -- name: finish_lock
 SELECT r.id, r.job_id, r.lane, r.group_key, r.slot, r.kind, r.recurring, r.due_at, r.tries, r.losses, r.token, r.attempts,
-    r.orders
+    r.orders, r.claimed_at
 FROM {rows OwnedRun} JOIN runs r ON r.id = x.id
 WHERE r.token = x.token AND coalesce(r.node, r.open) = x.node;
 
@@ -109,6 +109,16 @@ SELECT x.id, h.token AS recorded, r.attempts, r.token, r.open
 FROM {rows UnmatchedRun}
 LEFT JOIN history h ON h.tenant = x.tenant AND h.slot = x.slot AND h.id = x.id
 LEFT JOIN runs r ON r.id = x.id;
+
+-- name: add_refused
+-- What a node reported of an attempt that is another's by now: each once, however often it is offered.
+INSERT INTO refused_results ({columns RefusedRow}, refused_at)
+SELECT {columns RefusedRow x}, {now} FROM {rows RefusedRow} WHERE true
+ON CONFLICT DO NOTHING;
+
+-- name: refused_of
+SELECT token, node, started_at, finished_at, outcome, error, refused_at FROM refused_results
+WHERE run_id = ?2 AND tenant = ?1 ORDER BY refused_at, token, node LIMIT 20;
 
 -- name: add_stats
 -- Also of a job that was deleted: it may come back.

@@ -11,6 +11,11 @@ DELETE FROM history WHERE rowid IN (
 -- name: prune_logs
 DELETE FROM run_logs WHERE run_id IN (SELECT run_id FROM run_logs WHERE updated_at < ?1 ORDER BY updated_at LIMIT ?2);
 
+-- name: prune_refused
+DELETE FROM refused_results WHERE refused_at < ?1 AND run_id IN (
+    SELECT run_id FROM refused_results WHERE refused_at < ?1 ORDER BY refused_at LIMIT ?2
+);
+
 -- name: prune_run_params
 -- Not those of runs that are still to come: one by hand may wait in its lane for long.
 DELETE FROM run_params WHERE run_id IN (
