@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import boto3
+import msgspec
 import pytest
 
 from onthedot.errors import Invalid, NotAvailable
@@ -134,7 +135,8 @@ async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
 
 
 @asynccontextmanager
-async def started(which: str) -> AsyncIterator[Engine]:
+async def started(which: str, *, said: bool = True) -> AsyncIterator[Engine]:
+    """`said`: whether the settings say what it is."""
     if which == "stepfunctions":
         async with FakeAws() as aws:
             aws.services["AWSStepFunctions"] = FakeStepFunctions()
@@ -146,6 +148,8 @@ async def started(which: str) -> AsyncIterator[Engine]:
             setting = WorkflowSetting(url=server.url, type="argo", token=TOKEN, namespace="jobs")
         else:
             setting = WorkflowSetting(url=server.url, type="airflow", user=USER, password=PASSWORD)
+        if not said:
+            setting = msgspec.structs.replace(setting, type=None)
         yield Engine("it", "report" if which == "argo" else "nightly", server, {"it": setting}, AwsSetting())
 
 
@@ -517,6 +521,53 @@ async def test_the_place_of_a_state_machine_is_its_account_and_region():
         await kind.inventory()
         assert kind.adopted_by(target) == f"{region}/123456789012"
         assert kind.capabilities() == ["workflow:stepfunctions", f"{region}/123456789012", region]
+
+
+@pytest.mark.parametrize("which", ["airflow", "airflow1", "argo"])
+async def test_what_an_engine_is_is_found_out_where_nobody_says_it(which: str):
+    async with started(which, said=False) as engine:
+        async with engine.node() as kind:
+            await engine.server.stop()
+            first = Watched(kind, engine)
+            await until(lambda: bool(kind._watches["it"].outages._names), "it was asked in vain")
+            await engine.server.start()
+            await first.runs(engine)
+            await first.stopped("gone")
+            other = Watched(kind, engine, workflow="a~b" if which == "argo" else "a/b")
+            assert (await other.outcome()).retryable is False
+        async with engine.node() as kind:
+            assert list(await kind.inventory()) == [first.name], "asked before anything was started"
+            adopted = Watched(kind, engine, run_id=first.call.run_id, adopted=True)
+            await adopted.runs(engine)
+            engine.end(first.name)
+            assert (await adopted.outcome()).kind == "ok"
+        (found,) = await Workflows(engine.settings, engine.aws).diagnose()
+        title = "Argo Workflows" if which == "argo" else "Airflow"
+        assert found.found.startswith(f"it: {title} at http://")
+        assert found.found.endswith("; recognized, because its type is not set)")
+
+
+async def test_who_is_neither_is_told_by_doctor_and_what_can_be_neither_is_refused():
+    async with FakeAws() as server:
+        kind = Workflows({"it": WorkflowSetting(url=server.url)}, AwsSetting())
+        (found,) = await kind.diagnose()
+    assert "it is neither Airflow nor Argo Workflows" in found.found
+    assert found.advice is not None
+    for workflow in ("nightly_load", "jobs/report"):
+        kind.check(WorkflowTarget(engine="it", workflow=workflow))
+    with pytest.raises(Invalid) as raised:
+        kind.check(WorkflowTarget(engine="it", workflow="jobs/nightly_load"))
+    assert raised.value.problems[0].path == "target.workflow"
+
+
+@pytest.mark.parametrize("which", ["airflow", "argo"])
+async def test_a_wrong_login_does_not_keep_it_from_being_recognized(which: str):
+    async with started(which, said=False) as engine:
+        engine.settings["it"] = WorkflowSetting(url=engine.server.url, token="no", namespace="jobs")
+        (found,) = await Workflows(engine.settings, engine.aws).diagnose()
+    assert found.advice is not None
+    assert found.found.startswith(f"it: {'Argo Workflows' if which == 'argo' else 'Airflow'} at ")
+    assert "HTTP 401" in found.found
 
 
 async def test_a_token_that_has_expired_is_made_anew():

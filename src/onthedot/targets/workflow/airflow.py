@@ -87,7 +87,7 @@ class Airflow:
     async def going(self, workflow: str) -> set[str]:
         return {each["dag_run_id"] for each in await self._listed({"dag_ids": [workflow]})}
 
-    def lists(self, used: Collection[str]) -> Collection[str]:
+    async def lists(self, used: Collection[str]) -> Collection[str]:
         return (_ALL,)
 
     async def left(self, listed: str) -> list[tuple[str, str]]:

@@ -104,7 +104,7 @@ class Argo:
             asked["listOptions.continue"] = following
         return found
 
-    def lists(self, used: Collection[str]) -> Collection[str]:
+    async def lists(self, used: Collection[str]) -> Collection[str]:
         """Namespaces, as names of templates in them."""
         return {f"{namespace}/" for namespace in (self._setting.namespace, *(self._template(name)[0] for name in used))}
 

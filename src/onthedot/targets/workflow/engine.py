@@ -82,7 +82,7 @@ class WorkflowEngine(Protocol):
         """The names of those that have not ended, perhaps not of all."""
         ...
 
-    def lists(self, used: Collection[str]) -> Collection[str]:
+    async def lists(self, used: Collection[str]) -> Collection[str]:
         """What has to be listed to find what was left behind: all of an engine where it can be asked so, else the
         workflows that this node has used."""
         ...
