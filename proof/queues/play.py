@@ -1,7 +1,8 @@
 """One play: a broker, two nodes on PostgreSQL, and as many one-off jobs as wanted, due one after the other.
 
 Meanwhile each node is killed once and started again, and the broker is restarted twice, once by SIGKILL. In the end
-what another client reads from the broker is compared with the runs that the API shows.
+what another client reads from the broker is compared with the runs that the API shows. Kafka and SQS are simulated, in
+memory: in their place, what everybody comes to them through is restarted, and the Kafka fails some requests besides.
 """
 
 from __future__ import annotations
@@ -11,17 +12,27 @@ import json
 import tempfile
 import time
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from proof.two_nodes import TwoNodes, strike_in_turn
-from tests.services.brokers import RUNNING
-from tests.services.consumers import CONSUMERS
+from tests.services.brokers import RUNNING, BrokerServer
+from tests.services.consumers import CONSUMERS, Consumer
 from tests.services.postgres import running_postgres
+from tests.services.simulated import FromKafka, FromSqs, running_kafka, running_sqs
 
-__all__ = ["Played", "play"]
+__all__ = ["PEERS", "Played", "play"]
 
+Running = Callable[[], AbstractContextManager[BrokerServer]]
+PEERS: dict[str, tuple[Running, Consumer]] = {
+    **{name: (running, CONSUMERS[name]) for name, running in RUNNING.items()},
+    "kafka": (partial(running_kafka, relayed=True), FromKafka()),
+    "sqs": (partial(running_sqs, relayed=True), FromSqs()),
+}
+SIMULATED = {"kafka": "the relay before the mock cluster", "sqs": "the relay before moto"}
 TOPIC = "orders"
 AHEAD = 3.0
 TARGET = {"type": "queue", "broker": "it", "topic": TOPIC, "body": {"a": 1}}
@@ -47,7 +58,8 @@ class Played:
 
     def told(self) -> str:
         return (
-            f"{self.broker}: {self.firings:,} firings, {self.done:,} done, broker restarted {self.restarts} times,"
+            f"{self.broker}: {self.firings:,} firings, {self.done:,} done,"
+            f" {SIMULATED.get(self.broker, 'broker')} restarted {self.restarts} times,"
             f" nodes killed {self.kills} times: {self.lost} lost, {self.published:,} messages, {self.repeats} repeats"
             f" with the same id, {self.foreign} with an unknown id, in {self.seconds:.0f} s"
         )
@@ -55,11 +67,12 @@ class Played:
 
 async def play(broker: str, firings: int, rate: float) -> Played:
     began = time.monotonic()
+    running, consumer = PEERS[broker]
     with ExitStack() as stack:
-        server = await asyncio.to_thread(stack.enter_context, RUNNING[broker]())
+        server = await asyncio.to_thread(stack.enter_context, running())
         postgres = await asyncio.to_thread(stack.enter_context, running_postgres())
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="onthedot-queues-")))
-        await CONSUMERS[broker].prepare(server, TOPIC)
+        await consumer.prepare(server, TOPIC)
         env = {"ONTHEDOT_BROKERS": json.dumps({"it": {"url": server.url}})}
         cluster = TwoNodes(place, postgres, "queues", env)
         stack.callback(cluster.kill)
@@ -69,7 +82,7 @@ async def play(broker: str, firings: int, rate: float) -> Played:
         await asyncio.to_thread(cluster.create, TARGET, POLICY, firings, rate, first_at)
         await strike_in_turn(cluster, server, time.monotonic() + AHEAD, firings / rate)
         runs = await cluster.ended(firings, within=120 + firings / 100)
-        messages = await CONSUMERS[broker].consume(server, TOPIC)
+        messages = await consumer.consume(server, TOPIC)
     seen = Counter(message.id for message in messages)
     expected = set(runs)
     return Played(
