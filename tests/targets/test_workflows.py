@@ -158,6 +158,7 @@ class Watched:
 
     def __init__(self, kind: Workflows, engine: Engine, *, run_id: str | None = None, **fields: Any) -> None:
         self.begun: list[float] = []
+        self.said: list[str] = []
         self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         target = {name: fields.pop(name) for name in WorkflowTarget.__struct_fields__ if name in fields}
         self.call = Call(
@@ -168,6 +169,7 @@ class Watched:
             target=WorkflowTarget(**({"engine": engine.name, "workflow": engine.workflow} | target)),
             params=fields.pop("params", {"day": "monday"}),
             begun=self.begun.append,
+            log=self.said.append,
             **fields,
         )
         self.name = f"{self.call.run_id}-{self.call.try_number}"
@@ -197,6 +199,9 @@ async def test_it_is_started_followed_and_its_output_is_the_result(engine: Engin
     assert outcome.kind == "ok", outcome
     assert outcome.detail["status"] in ("SUCCEEDED", "success", "Succeeded")
     assert watched.name in outcome.detail["link"]
+    started, ended = watched.said
+    assert started.startswith(f"started {watched.name} on ")
+    assert ended == f"ended: {outcome.detail['status']}; see {outcome.detail['link']}\n"
     if not isinstance(engine.server, FakeAirflow):
         assert outcome.detail["result"] == {"rows": "3"}
 
@@ -229,6 +234,7 @@ async def test_a_node_that_stops_lets_go_of_it_and_the_next_one_goes_on(engine: 
         assert (await second.outcome()).kind == "ok"
         third = Watched(kind, engine, run_id=first.call.run_id, adopted=True)
         assert (await third.outcome()).kind == "ok", "what has ended is the result, not a reason to run again"
+        assert third.said[0].startswith(f"found {first.name} on ")
     assert list(engine.made) == [first.name]
 
 

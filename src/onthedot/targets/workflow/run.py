@@ -87,6 +87,8 @@ class WorkflowRun:
             return Outcome(kind="refused", error=f"target.input: {missing}")
         try:
             found = await self._found_or_started(new)
+            where = f"{new.name} on {self._engine.title} at {self._engine.address}"
+            self._say(f"started {where}" if found is None else f"found {where}: {found.detail.get('status')}")
             if found is None or found.state == "going":
                 self._begin(found)
                 found = await self._watch.ended(new.workflow, new.name)
@@ -117,7 +119,10 @@ class WorkflowRun:
                 try:
                     return await self._ask_once(new)
                 except EngineDown as down:
-                    self._stage = f"{self._engine.title} at {self._engine.address} does not answer: {down}"
+                    stage = f"{self._engine.title} at {self._engine.address} does not answer: {down}"
+                    if stage != self._stage:
+                        self._say(stage)
+                    self._stage = stage
                     self._watch.outages.tell(new.name, str(down))
                 except StartRefused as refused:
                     error = f"not started: {self._engine.title}: {refused}"
@@ -205,6 +210,7 @@ class WorkflowRun:
 
     def _ended(self, found: Execution) -> Ended:
         detail = dict(found.detail)
+        self._say(f"ended: {detail.get('status')}; see {detail.get('link')}")
         if found.state == "ok":
             if found.result is not None:
                 detail["result"] = found.result
@@ -214,6 +220,10 @@ class WorkflowRun:
             outcome = Outcome(kind="error", retryable=True, error=error, detail=detail)
         ended = self._clock.monotonic() - self._ago(found.ended_at)
         return Ended(outcome, self._began, max(ended, self._began or ended))
+
+    def _say(self, text: str) -> None:
+        """In the log of the run: engines keep those of their steps."""
+        self._call.log(f"{text}\n")
 
     def _foreign(self, name: str) -> Outcome:
         error = (
