@@ -84,6 +84,7 @@ class SimulatedServer(BrokerServer):
         ways = [f"{near}:{far}" for near, far in (relays or {}).items()]
         super().__init__([sys.executable, "-c", RELAY, *ways], Path("/"), port, url, _listens, {})
         self._simulation, self._has_relay = process, bool(relays)
+        self.behind = (relays or {}).get(port, port)  # past the relay
         if self._has_relay:
             self.start()
         else:
@@ -188,7 +189,7 @@ class FromSqs:
         return boto3.client(
             "sqs",
             region_name="eu-west-1",
-            endpoint_url=f"http://127.0.0.1:{server.port}",
+            endpoint_url=f"http://127.0.0.1:{server.behind if isinstance(server, SimulatedServer) else server.port}",
             aws_access_key_id="reader",
             aws_secret_access_key="reader",
         )
