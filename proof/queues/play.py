@@ -3,7 +3,7 @@
 Meanwhile each node is killed once and started again, and the broker is restarted twice, once by SIGKILL. In the end
 what another client reads from the broker is compared with the runs that the API shows. Kafka and SQS are simulated, in
 memory: in their place, what everybody comes to them through is restarted, and the Kafka fails some requests besides.
-From the SQS, messages are taken as they come, because the simulation gets slower with each one that it holds.
+The SQS has twenty queues in turn, because the simulation gets slower with each message that a queue holds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from proof.two_nodes import TwoNodes, strike_in_turn
 from tests.services.brokers import RUNNING, BrokerServer
-from tests.services.consumers import CONSUMERS, Consumed, Consumer
+from tests.services.consumers import CONSUMERS, Consumer
 from tests.services.postgres import running_postgres
 from tests.services.simulated import FromKafka, FromSqs, running_kafka, running_sqs
 
@@ -36,7 +36,7 @@ PEERS: dict[str, tuple[Running, Consumer]] = {
 SIMULATED = {"kafka": "the relay before the mock cluster", "sqs": "the relay before moto"}
 TOPIC = "orders"
 AHEAD = 3.0
-TARGET = {"type": "queue", "broker": "it", "topic": TOPIC, "body": {"a": 1}}
+TARGET = {"type": "queue", "broker": "it", "body": {"a": 1}}
 POLICY = {"timeout": "5s", "retry": {"attempts": 100, "backoff": "200ms", "factor": 2, "max": "2s"}}
 
 
@@ -69,25 +69,26 @@ class Played:
 async def play(broker: str, firings: int, rate: float) -> Played:
     began = time.monotonic()
     running, consumer = PEERS[broker]
+    topics = [f"{TOPIC}-{number}" for number in range(20 if broker == "sqs" else 1)]
+    firings -= firings % len(topics)
     with ExitStack() as stack:
         server = await asyncio.to_thread(stack.enter_context, running())
         postgres = await asyncio.to_thread(stack.enter_context, running_postgres())
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="onthedot-queues-")))
-        await consumer.prepare(server, TOPIC)
+        for topic in topics:
+            await consumer.prepare(server, topic)
         env = {"ONTHEDOT_BROKERS": json.dumps({"it": {"url": server.url}})}
         cluster = TwoNodes(place, postgres, "queues", env)
         stack.callback(cluster.kill)
         for number in range(2):
             await cluster.start(number)
         first_at = time.time() + AHEAD + firings / 2000
-        await asyncio.to_thread(cluster.create, TARGET, POLICY, firings, rate, first_at)
-        over = asyncio.Event()
-        taking = asyncio.create_task(_taken(consumer, server, over)) if broker == "sqs" else None
+        for number, topic in enumerate(topics):
+            target, count, at = TARGET | {"topic": topic}, firings // len(topics), first_at + number / rate
+            await asyncio.to_thread(cluster.create, target, POLICY, count, rate / len(topics), at)
         await strike_in_turn(cluster, server, time.monotonic() + AHEAD, firings / rate)
         runs = await cluster.ended(firings, within=120 + firings / 100)
-        over.set()
-        messages = [] if taking is None else await taking
-        messages += await consumer.consume(server, TOPIC)
+        messages = [message for topic in topics for message in await consumer.consume(server, topic)]
     seen = Counter(message.id for message in messages)
     expected = set(runs)
     return Played(
@@ -102,11 +103,3 @@ async def play(broker: str, firings: int, rate: float) -> Played:
         kills=2,
         seconds=time.monotonic() - began,
     )
-
-
-async def _taken(consumer: Consumer, server: BrokerServer, over: asyncio.Event) -> list[Consumed]:
-    found: list[Consumed] = []
-    while not over.is_set():
-        found += await consumer.consume(server, TOPIC)
-        await asyncio.sleep(0.2)
-    return found

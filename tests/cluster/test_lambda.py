@@ -1,5 +1,5 @@
-"""docs/lambda.md, typed as it stands, with a strict stand-in for AWS: what it shows happens, and what goes wrong is said
-by API, command line, page and doctor. `proof.lambdas` does the same with moto, under load."""
+"""docs/lambda.md, typed as it stands, with a strict stand-in for AWS: what it shows happens, and what goes wrong is
+said by API, command line, page and doctor. `proof.lambdas` does the same with moto, under load."""
 
 from __future__ import annotations
 

@@ -33,14 +33,16 @@ class TypedPage:
     def settings(self, text: str) -> None:
         (self.directory / "onthedot.toml").write_text(text)
 
-    async def type(self, script: str, node: NodeProcess | None = None, *, code: int = 0, **env: str) -> str:
+    async def type(
+        self, script: str, node: NodeProcess | None = None, *, code: int = 0, shell: str = "sh", **env: str
+    ) -> str:
         """What is printed. With a node, it is the server of the commands."""
         env |= {"PATH": f"{COMMAND.parent}:{os.environ['PATH']}", "COLUMNS": "200", "HOME": str(self.directory)}
         if node is not None:
             env["ONTHEDOT_URL"] = node.url
             script = script.replace("http://127.0.0.1:8000", node.url)
         arguments = {"capture_output": True, "text": True, "cwd": self.directory, "env": env}
-        done = await asyncio.to_thread(subprocess.run, ["/bin/sh", "-ec", script], **arguments)  # type: ignore[call-overload]
+        done = await asyncio.to_thread(subprocess.run, [shell, "-ec", script], **arguments)  # type: ignore[call-overload]
         assert done.returncode == code, done.stdout + done.stderr
         return str(done.stdout + done.stderr)
 
