@@ -153,6 +153,11 @@ async def started(which: str, *, said: bool = True) -> AsyncIterator[Engine]:
         yield Engine("it", "report" if which == "argo" else "nightly", server, {"it": setting}, AwsSetting())
 
 
+def no_time_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("STOP_WITHIN", "STOP_AGAIN_FOR"):
+        monkeypatch.setattr(run, name, 0.1)
+
+
 class Watched:
     """One call and all that was told of it."""
 
@@ -247,6 +252,51 @@ async def test_only_a_cancel_and_a_time_out_stop_it(engine: Engine, cause: Cause
     assert engine.is_stopped(watched.name)
 
 
+async def test_who_gave_up_waiting_for_a_stop_says_so_and_it_is_asked_for_all_the_same(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    """The engine of the node says after `stop_within` that the work may still be running."""
+    monkeypatch.setattr(run, "STOP_WITHIN", 0.1)
+    async with engine.node() as kind:
+        watched = Watched(kind, engine)
+        await watched.runs(engine)
+        await engine.server.stop()
+        asked = time.monotonic()
+        assert watched.handle.stop("cancelled") is Stop.STOPPING
+        await until(lambda: time.monotonic() - asked > 0.3, "who waits has given up")
+        assert not watched.ended.done()
+        await engine.server.start()
+        await asyncio.wait_for(watched.ended, 30)
+    assert engine.is_stopped(watched.name)
+    assert kind.profile.stop_within < run.STOP_WITHIN + run.STOP_AGAIN_FOR
+
+
+async def test_whose_it_is_and_when_it_ends_by_itself_stand_with_it_where_there_is_room():
+    for which in ("airflow", "argo"):
+        async with started(which) as engine, engine.node() as kind:
+            watched = Watched(kind, engine, timeout=30.0, try_number=2)
+            await watched.runs(engine)
+            made = engine.made[watched.name]
+            if which == "airflow":
+                said = f"Started by On the Dot, run {watched.call.run_id}, try 2, tenant 1 ["
+                assert made["note"].startswith(said)
+            else:
+                labels = {name: made["metadata"]["labels"][f"onthedot/{name}"] for name in ("run", "try", "tenant")}
+                assert labels == {"run": watched.call.run_id, "try": "2", "tenant": "1"}
+                assert made["spec"]["activeDeadlineSeconds"] == 30 + run.GRACE
+            await watched.stopped("gone")
+
+
+async def test_one_that_somebody_removes_is_a_failed_try(engine: Engine):
+    async with engine.node() as kind:
+        watched = Watched(kind, engine)
+        await watched.runs(engine)
+        del engine.made[watched.name]
+        outcome = await watched.outcome()
+    assert (outcome.kind, outcome.retryable) == ("error", True)
+    assert outcome.error == "its execution was removed by somebody else before its result was read"
+
+
 async def test_an_adopted_one_that_is_cancelled_at_once_is_stopped_too(engine: Engine):
     async with engine.node() as kind:
         first = Watched(kind, engine)
@@ -284,7 +334,7 @@ async def test_one_of_another_installation_is_not_ours(engine: Engine):
 
 
 async def test_an_engine_that_is_away_is_waited_for(engine: Engine, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(run, "STOP_WITHIN", 0.1)
+    no_time_to_stop(monkeypatch)
     async with engine.node() as kind:
         running = Watched(kind, engine)
         await running.runs(engine)
@@ -342,7 +392,7 @@ async def test_an_adopted_one_is_not_over_because_nobody_may_ask(engine: Engine,
 async def test_an_adopted_one_that_nobody_may_ask_about_ends_with_its_time(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(run, "STOP_WITHIN", 0.1)
+    no_time_to_stop(monkeypatch)
     async with engine.node() as kind:
         first = Watched(kind, engine)
         await first.runs(engine)

@@ -58,7 +58,7 @@ class Workflows(CoroutineKind):
         first_look: float = FIRST,
     ) -> None:
         """`executes`: whether this node runs workflows, or only lets jobs be made."""
-        self.profile = Profile(survives_node=True, stop_within=STOP_WITHIN + 2)
+        self.profile = Profile(survives_node=True, stop_within=STOP_WITHIN)
         self._executes, self._clock = executes, clock or SystemClock()
         self._settings = settings
         self._aws = aws

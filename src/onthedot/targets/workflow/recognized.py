@@ -1,7 +1,8 @@
-"""An engine whose table of the settings does not say what it is: it is asked, with the first thing that is wanted of it.
+"""An engine whose table of the settings does not say what it is: it is asked, before the first thing that is wanted of
+it.
 
-Airflow 3 tells its version below /api/v2. Below /api/v1, Airflow 2 and Argo Workflows both tell theirs, each with fields
-of its own; an Argo that refuses the login says so with a number, as gRPC does.
+Airflow 3 tells its version below /api/v2. Below /api/v1, Airflow 2 and Argo Workflows both tell theirs, each with
+fields of its own; an Argo that refuses the login says so with a number, as gRPC does.
 """
 
 from __future__ import annotations

@@ -33,7 +33,9 @@ from onthedot.targets.workflow.outages import words_of
 __all__ = ["STOP_WITHIN", "WorkflowRun", "mark_of", "new_execution"]
 
 STOP_WITHIN = 20.0
-"""Seconds in which an engine that answers has taken a stop."""
+"""Seconds in which an engine that answers has taken a stop. Then it is recorded that the work may go on."""
+STOP_AGAIN_FOR = 60.0
+"""… for which an engine is asked all the same."""
 GRACE = 60.0
 """Seconds after the time-out of the run in which an execution ends by itself, where the engine sees to that."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
@@ -59,9 +61,14 @@ def new_execution(call: Call, target: WorkflowTarget, installation: str) -> NewE
     if target.input is not None and is_template(encode_body(target.input)):
         values = {"run_id": call.run_id, "scheduled_for": format_instant(call.slot), "attempt": call.attempt}
         given = fill(target.input, values, call.params)
-    seconds = None if call.timeout is None else call.timeout + GRACE
-    mark = mark_of(installation, name)
-    return NewExecution(workflow=target.workflow, name=name, input=given, mark=mark, slot=call.slot, seconds=seconds)
+    return NewExecution(
+        workflow=target.workflow,
+        name=name,
+        input=given,
+        mark=mark_of(installation, name),
+        labels={"run": call.run_id, "try": str(call.try_number), "tenant": str(call.tenant)},
+        seconds=None if call.timeout is None else call.timeout + GRACE,
+    )
 
 
 class WorkflowRun:
@@ -188,11 +195,11 @@ class WorkflowRun:
     # the rest
 
     async def _stop(self, workflow: str, name: str) -> None:
-        """An engine that is away is asked until the time is up; then it is said that the work may go on. Asked
-        again, it does not wait."""
+        """An engine that is away is asked until the time is up. Whoever wants the stop does not wait as long, and says
+        then that the work may go on. Asked again, it does not wait."""
         take_cancel()
         with suppress(TimeoutError):
-            async with asyncio.timeout(STOP_WITHIN):
+            async with asyncio.timeout(STOP_WITHIN + STOP_AGAIN_FOR):
                 while True:
                     try:
                         await self._engine.stop(workflow, name)
