@@ -73,6 +73,22 @@ async def test_the_page(page: TypedPage, aws: FakeAws, cluster: Cluster, sqlite_
     assert (event["bucket"], event["run"], event["onthedot"]["run_id"]) == ("images", run["id"], run["id"])
 
 
+async def test_a_function_tells_later_how_it_ended(page: TypedPage, aws: FakeAws, cluster: Cluster, sqlite_url: str):
+    node = cluster.start("--store", sqlite_url, env=ENVIRONMENT)
+    await node.ready()
+    target = {"type": "lambda", "function": "resize:live", "invocation": "event"}
+    policy = {"completion": "callback", "retry": {"attempts": 3, "backoff": "100ms"}}
+    made = await post(node, "/v1/jobs", {"schedule": {"in": "1ms"}, "target": target, "policy": policy})
+    for number, told in enumerate(({"status": "failed", "error": "no"}, {"status": "done", "result": [3]}), 1):
+        await until(lambda wanted=number: len(aws.invoked) == wanted, "it is called")
+        about = aws.invoked[-1].event["onthedot"]
+        await run_with(node, made["id"], "EXECUTING")
+        status, _ = await ask(node, "POST", about["callback"].removeprefix(node.url), told)
+        assert status == 200
+    run = await run_with(node, made["id"], "DONE")
+    assert (run["result"], run["tries"]) == ([3], 2)
+
+
 async def test_what_goes_wrong(page: TypedPage, aws: FakeAws, cluster: Cluster, sqlite_url: str):
     node = cluster.start("--store", sqlite_url, env=ENVIRONMENT)
     await node.ready()
