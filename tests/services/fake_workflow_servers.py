@@ -260,7 +260,10 @@ class FakeArgo(_Server):
             for name, found in self.workflows.items()
             if "workflows.argoproj.io/completed" not in found["metadata"]["labels"]
         ]
-        return web.json_response({"metadata": {}, "items": going or None})
+        first, most = int(request.query.get("listOptions.continue", "0")), int(request.query["listOptions.limit"])
+        page, following = going[first : first + most], first + most
+        more = {"continue": str(following)} if following < len(going) else {}
+        return web.json_response({"metadata": more, "items": page or None})
 
     async def _terminate(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]

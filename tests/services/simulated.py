@@ -25,7 +25,7 @@ from tests.services.orphan_reaper import orphan_reaper
 from tests.services.ports import free_port
 from tests.services.waiting import until_blocking
 
-__all__ = ["FromKafka", "FromSqs", "running_kafka", "running_sqs"]
+__all__ = ["FromKafka", "FromSqs", "SimulatedServer", "running_kafka", "running_sqs"]
 
 MOCK = """
 import ctypes, glob, os, sys
@@ -92,11 +92,15 @@ class SimulatedServer(BrokerServer):
         orphan_reaper.runs(-process.pid, signal.SIGKILL)
 
     def restart(self, *, kill: bool = False) -> None:
-        """Kafka fails some more requests to publish, as it does after a restart."""
         if self._simulation.stdin is not None:
-            self._simulation.stdin.write(b"errors\n")
-            self._simulation.stdin.flush()
+            self.fail_some()
         super().restart(kill=kill)
+
+    def fail_some(self) -> None:
+        """Kafka fails the next ten requests to publish, as it does after a restart."""
+        assert self._simulation.stdin is not None
+        self._simulation.stdin.write(b"errors\n")
+        self._simulation.stdin.flush()
 
     def end(self) -> None:
         self.stop(kill=True)

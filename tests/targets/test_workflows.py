@@ -21,7 +21,7 @@ from onthedot.model.targets import WorkflowTarget
 from onthedot.settings import AwsSetting, WorkflowSetting
 from onthedot.targets import Call
 from onthedot.targets.contract import Cause, Ended, Handle, Stop
-from onthedot.targets.workflow import following, run
+from onthedot.targets.workflow import airflow, argo, following, run, step_functions
 from onthedot.targets.workflow.kind import Workflows
 from onthedot.telemetry import Event, subscribe
 from tests.services.fake_aws import KEY, REGION, SECRET, FakeAws
@@ -469,6 +469,19 @@ async def test_many_are_followed_by_few_requests(engine: Engine):
             "those that go on are asked for together",
         )
         for each in watched[20:]:
+            await each.stopped("gone")
+
+
+async def test_those_that_go_on_are_listed_page_by_page(engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    for module in (airflow, argo, step_functions):
+        monkeypatch.setattr(module, "PAGE", 7)
+    async with engine.node() as kind:
+        watched = [Watched(kind, engine) for _ in range(20)]
+        for each in watched:
+            await each.runs(engine)
+        assert set(await kind.inventory()) == {each.name for each in watched}
+        assert await kind._engines[engine.name].going(engine.workflow) == {each.name for each in watched}
+        for each in watched:
             await each.stopped("gone")
 
 
