@@ -8,22 +8,21 @@ import os
 import signal
 import sys
 
-from proof.queues.play import play
-from tests.services.brokers import RUNNING
+from proof.queues.play import PEERS, play
 
 __all__ = ["main"]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m proof.queues", description=__doc__)
-    parser.add_argument("--broker", choices=[*RUNNING], action="append", help="only this; may be given again")
+    parser.add_argument("--broker", choices=[*PEERS], action="append", help="only this; may be given again")
     parser.add_argument("--firings", type=int, default=5000)
     parser.add_argument("--rate", type=float, default=250.0, help="firings a second")
     given = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))  # then everything is taken down
     held = True
-    for broker in given.broker or RUNNING:
+    for broker in given.broker or PEERS:
         played = asyncio.run(play(broker, given.firings, given.rate))
         print(played.told(), flush=True)
         held = held and played.holds

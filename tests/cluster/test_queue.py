@@ -1,18 +1,26 @@
-"""Jobs that publish, in a real node with a real broker: as docs/queues.md says, by API and command line."""
+"""Jobs that publish, in a real node with a real broker, by API and command line; docs/queues.md typed as it stands."""
 
 from __future__ import annotations
 
+import base64
 import json
+import re
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import nats
 import pytest
+import redis.asyncio
 
 from tests.cluster.nodes import Cluster, post
+from tests.cluster.typed import TypedPage, doctor, html_of, run_with
 from tests.cluster.walking import ask
 from tests.services.brokers import PASSWORD, BrokerServer, running_nats, running_redis
 from tests.services.consumers import CONSUMERS
 from tests.services.process import NodeProcess
+from tests.services.simulated import FromSqs, running_kafka, running_sqs
 from tests.services.waiting import until
 
 TARGET = {"type": "queue", "broker": "orders", "topic": "orders.nightly", "body": {"full": True}}
@@ -54,7 +62,7 @@ async def command(node: NodeProcess, broker: BrokerServer, *words: str) -> tuple
     return code, process.output()[before:]
 
 
-async def test_what_the_page_says_works(node: NodeProcess, broker: BrokerServer):
+async def test_jobs_publish_by_api_and_command_line(node: NodeProcess, broker: BrokerServer):
     job = await post(node, "/v1/jobs", {"key": "nightly", "schedule": {"in": "1ms"}, "target": TARGET})
     assert job["target"] == TARGET
     run = await ended(node, job, "DONE")
@@ -214,3 +222,107 @@ async def test_a_broker_that_hangs_or_is_away_keeps_no_other_from_firing_and_not
         await until(all_done, "what waited is published", 60)
         ids = [message.id for message in await CONSUMERS["redis"].consume(hanging, "events")]
         assert len(set(ids)) == 41
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "queues.md").read_text()
+BROKERS = {"orders": "NATS JetStream", "tasks": "Redis streams", "events": "Kafka", "work": "SQS"}
+
+
+def section(title: str) -> str:
+    _, _, rest = PAGE.partition(f"\n## {title}\n")
+    assert rest, title
+    return rest.partition("\n## ")[0]
+
+
+def result_of(title: str) -> set[str]:
+    """The fields that the page says a result has, without those of some queues only."""
+    (said,) = re.findall(r"The\s+result\s+has\s+((?:`\w+`(?:,\s+|\s+and\s+)?)+)", section(title))
+    return {"broker", *re.findall(r"`(\w+)`", said)}
+
+
+async def test_the_page(cluster: Cluster, sqlite_url: str, broker: BrokerServer, tmp_path: Path):
+    """RabbitMQ has the same tests without a node: it takes longer to start than all of this."""
+    page = TypedPage("queues.md", tmp_path)
+    (tmp_path / "nats").write_text(f"{PASSWORD}\n")
+    with running_redis() as tasks, running_kafka() as events, running_sqs() as work:
+        orders = page.block("[brokers.orders]", "toml").replace("/run/secrets/nats", str(tmp_path / "nats"))
+        tables = {"tasks": tasks.url, "events": events.url, "work": work.url}
+        page.settings(
+            orders.replace("nats.internal:4222", f"127.0.0.1:{broker.port}")
+            + "".join(f'[brokers.{name}]\nurl = "{url}"\n' for name, url in tables.items())
+        )
+        said = page.block("✓ broker", "").partition("\n")[0].replace("nats.internal:4222", f"127.0.0.1:{broker.port}")
+        assert re.sub(" +", " ", said) in await doctor(page)
+        node = cluster.start("--store", sqlite_url)
+        await node.ready()
+        await add_stream(page, broker)
+        await a_job_is_created(page, node, broker)
+        await FromSqs().prepare(work, "orders_nightly")
+        for name, title in BROKERS.items():
+            target = {**TARGET, "broker": name, "topic": TARGET["topic"] if name != "work" else "orders_nightly"}
+            job = await post(node, "/v1/jobs", {"schedule": {"in": "1ms"}, "target": target})
+            run = await run_with(node, job["id"], "DONE")
+            assert set(run["result"]) == result_of(title), title
+        await a_task_of_celery(page, node, tasks)
+
+
+async def add_stream(page: TypedPage, broker: BrokerServer) -> None:
+    """By the client library: the command of the page is not to be had here."""
+    words = shlex.split(page.block("nats stream add"))
+    assert words[:3] + words[4:5] + words[6:] == ["nats", "stream", "add", "--subjects", "--defaults"]
+    client = await nats.connect(broker.url)
+    await client.jetstream().add_stream(name=words[3], subjects=[words[5]])
+    await client.close()
+
+
+async def a_job_is_created(page: TypedPage, node: NodeProcess, broker: BrokerServer) -> None:
+    await page.type(page.block("--broker orders"), node)
+    _, made = await ask(node, "GET", "/v1/jobs/by-key/nightly")
+    block = json.loads(page.block('"broker": "orders"', "json"))
+    status, same = await ask(node, "PUT", "/v1/jobs/by-key/nightly", block)
+    assert (status, same["version"], same["target"]) == (200, made["version"], block["target"])
+    await page.type("onthedot jobs run nightly", node)
+    run = await run_with(node, "nightly", "DONE")
+    typed, _, shown = page.block("jq -c .result", "console").removeprefix("$ ").partition("\n")
+    command, _, _ = typed.replace("7-1763234567890", run["id"]).partition(" | ")
+    printed = json.loads(await page.type(command, node))["result"]
+    assert printed == json.loads(shown) | {"seq": 1}
+    assert "ORDERS" in await html_of(node, run["id"])
+    event = {**TARGET, "format": "cloudevents"}
+    job = await post(node, "/v1/jobs", {"key": "event", "schedule": {"in": "1ms"}, "target": event})
+    run = await run_with(node, job["id"], "DONE")
+    published = {message.id: message for message in await consumed(broker, "ORDERS", "orders.>")}
+    sent = json.loads(published[run["id"]].data)
+    shown_event = json.loads(page.block('"specversion"', "json"))
+    own = {name: sent[name] for name in ("id", "source", "subject", "time")}
+    assert sent == shown_event | own
+    assert (sent["id"], sent["subject"]) == (run["id"], "event")
+    headers = re.findall(r"^\| `(x-onthedot-[a-z-]+|content-type)`", section("The message"), re.MULTILINE)
+    assert set(headers) - {"x-onthedot-callback"} <= set(published[run["id"]].headers)
+
+
+class Published:
+    def __init__(self, headers: dict[str, str], data: bytes) -> None:
+        self.id, self.headers, self.data = headers["Nats-Msg-Id"], headers, data
+
+
+async def consumed(broker: BrokerServer, stream: str, subject: str) -> list[Published]:
+    client = await nats.connect(broker.url)
+    try:
+        subscription = await client.jetstream().pull_subscribe(subject, stream=stream)
+        return [Published(message.headers or {}, message.data) for message in await subscription.fetch(10, timeout=5)]
+    finally:
+        await client.close()
+
+
+async def a_task_of_celery(page: TypedPage, node: NodeProcess, tasks: BrokerServer) -> None:
+    """Workers of Celery take such ones in tests/targets."""
+    (run_id,) = re.findall(r"\bjob (\d+)", (await page.type(page.block("--format celery"), node)).lower())
+    await page.type(f"onthedot jobs run {run_id}", node)
+    run = await run_with(node, int(run_id), "DONE")
+    client = redis.asyncio.Redis.from_url(tasks.url)
+    (envelope,) = await client.lrange("celery", 0, -1)
+    await client.aclose()
+    task = json.loads(envelope)
+    assert (task["headers"]["task"], task["headers"]["id"]) == ("shop.tasks.report", run["id"])
+    assert json.loads(base64.b64decode(task["body"]))[1] == {"full": True}

@@ -24,7 +24,8 @@ _CODES = {401: "ExpiredTokenException", 403: "AccessDeniedException", 404: "Unkn
 class FakeStepFunctions:
     """`executions` by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, machine: str = MACHINE) -> None:
+        self.machine = machine
         self.executions: dict[str, dict[str, Any]] = {}
         self.asked: list[str] = []
         self.page = 1000
@@ -46,7 +47,7 @@ class FakeStepFunctions:
         return [name for name, found in self.executions.items() if found["status"] == "RUNNING"]
 
     def _StartExecution(self, stateMachineArn: str, name: str, input: str, traceHeader: str) -> dict[str, Any]:  # noqa: A002, N802, N803
-        if stateMachineArn != MACHINE:
+        if stateMachineArn != self.machine:
             raise Refusal(400, "StateMachineDoesNotExist", f"State Machine Does Not Exist: '{stateMachineArn}'")
         json.loads(input)
         found = self.executions.get(name)
@@ -54,8 +55,8 @@ class FakeStepFunctions:
             raise Refusal(400, "ExecutionAlreadyExists", f"Execution Already Exists: '{found['executionArn']}'")
         if found is None:
             found = self.executions[name] = {
-                "executionArn": f"{MACHINE.replace('stateMachine', 'execution')}:{name}",
-                "stateMachineArn": MACHINE,
+                "executionArn": f"{self.machine.replace('stateMachine', 'execution')}:{name}",
+                "stateMachineArn": self.machine,
                 "name": name,
                 "status": "RUNNING",
                 "startDate": time.time(),
@@ -80,7 +81,7 @@ class FakeStepFunctions:
         return {"stopDate": found["stopDate"]}
 
     def _ListExecutions(self, stateMachineArn: str, statusFilter: str, maxResults: int, nextToken: str = "0") -> Any:  # noqa: N802, N803
-        if stateMachineArn != MACHINE:
+        if stateMachineArn != self.machine:
             raise Refusal(400, "StateMachineDoesNotExist", f"State Machine Does Not Exist: '{stateMachineArn}'")
         all_going = [found for found in self.executions.values() if found["status"] == statusFilter]
         first, size = int(nextToken), min(maxResults, self.page)

@@ -102,6 +102,8 @@ class FakeAirflow(_Server):
         ]
         if self.version == 2:
             found += [web.get("/api/v2/version", self._version), web.post("/auth/token", self._token)]
+        else:
+            found += [web.get("/api/v1/version", self._version)]
         return found
 
     def end(self, name: str, state: str = "success") -> None:
@@ -122,7 +124,8 @@ class FakeAirflow(_Server):
         return guard
 
     async def _version(self, request: web.Request) -> web.Response:
-        return web.json_response({"version": "3.1.0", "git_version": None})
+        version = "3.1.0" if self.version == 2 else "2.10.4"
+        return web.json_response({"version": version, "git_version": None})
 
     async def _token(self, request: web.Request) -> web.Response:
         if await request.json() != {"username": USER, "password": PASSWORD}:
@@ -197,6 +200,8 @@ class FakeArgo(_Server):
             web.get(base, self._guarded(self._list)),
             web.get(f"{base}/{{name}}", self._guarded(self._read)),
             web.put(f"{base}/{{name}}/terminate", self._guarded(self._terminate)),
+            web.get("/api/v1/version", self._guarded(self._version)),
+            web.get("/api/{rest:.*}", self._unknown),
         ]
 
     def end(self, name: str, phase: str = "Succeeded", **status: Any) -> None:
@@ -212,6 +217,13 @@ class FakeArgo(_Server):
             return self.refused(request) or await handle(request)
 
         return guard
+
+    async def _version(self, request: web.Request) -> web.Response:
+        about = {"version": "v3.6.2", "buildDate": "2024-12-02T14:00:00Z", "gitTreeState": "clean"}
+        return web.json_response(about | {"platform": "linux/amd64"})
+
+    async def _unknown(self, request: web.Request) -> web.Response:
+        return web.json_response({"code": 5, "message": "Not Found", "details": []}, status=404)
 
     async def _create(self, request: web.Request) -> web.Response:
         body, namespace = await request.json(), request.match_info["namespace"]
@@ -248,7 +260,10 @@ class FakeArgo(_Server):
             for name, found in self.workflows.items()
             if "workflows.argoproj.io/completed" not in found["metadata"]["labels"]
         ]
-        return web.json_response({"metadata": {}, "items": going or None})
+        first, most = int(request.query.get("listOptions.continue", "0")), int(request.query["listOptions.limit"])
+        page, following = going[first : first + most], first + most
+        more = {"continue": str(following)} if following < len(going) else {}
+        return web.json_response({"metadata": more, "items": page or None})
 
     async def _terminate(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]

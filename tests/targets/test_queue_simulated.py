@@ -11,7 +11,7 @@ import pytest
 
 from onthedot.brokers import link
 from tests.services.brokers import BrokerServer
-from tests.services.simulated import FromKafka, FromSqs, running_kafka, running_sqs
+from tests.services.simulated import FromKafka, FromSqs, SimulatedServer, running_kafka, running_sqs
 from tests.services.waiting import until
 from tests.targets.sending import send
 from tests.targets.test_queue_brokers import Party, confirmed
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(180)
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[BrokerServer]:
+def kafka() -> Iterator[SimulatedServer]:
     with running_kafka() as server:
         yield server
 
@@ -46,6 +46,17 @@ async def test_kafka_confirms_and_another_client_reads(kafka: BrokerServer):
     assert json.loads(messages["7-1"].body) == {"n": 1}
     assert messages["7-1"].headers["key"] == "7-1"
     assert (messages["7-50"].headers["key"], messages["7-50"].headers["colour"]) == ("k", "red")
+
+
+async def test_a_kafka_that_refuses_for_a_while_has_each_message_in_the_end(kafka: SimulatedServer):
+    """With too few replicas, or without an answer in time: its client sends them again."""
+    party, reader = Party("kafka", kafka), FromKafka()
+    async with party.kind() as kind:
+        confirmed(await send(kind, party.call(0)))
+        kafka.fail_some()
+        for outcome in await asyncio.gather(*(send(kind, party.call(number)) for number in range(1, 31))):
+            confirmed(outcome)
+    assert {message.id for message in await reader.consume(kafka, party.topic)} == {f"7-{n}" for n in range(31)}
 
 
 async def test_a_message_too_large_for_kafka_is_final(kafka: BrokerServer):
@@ -99,6 +110,23 @@ async def test_sqs_confirms_and_another_client_reads(sqs: BrokerServer):
     assert set(messages) == {f"7-{number}" for number in range(25)}
     assert json.loads(messages["7-3"].body) == {"n": 1}
     assert messages["7-3"].headers["content-type"] == "application/json"
+
+
+async def test_one_that_times_out_while_sqs_is_slow_takes_no_other_with_it(
+    sqs: BrokerServer, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(link, "STALLED", 0.0)
+    party, reader = Party("sqs", sqs), FromSqs()
+    await reader.prepare(sqs, party.topic)
+    async with party.kind() as kind:
+        confirmed(await send(kind, party.call(0)))
+        with party.frozen():
+            late, patient = [asyncio.create_task(send(kind, party.call(number))) for number in (1, 2)]
+            await until(lambda: kind.waiting("it") == 2, "both are on their way")
+            late.cancel()
+            await asyncio.wait([late])
+        confirmed(await patient)
+    assert {message.id for message in await reader.consume(sqs, party.topic)} >= {"7-0", "7-2"}
 
 
 async def test_a_fifo_queue_drops_a_repeat(sqs: BrokerServer):

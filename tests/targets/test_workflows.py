@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import boto3
+import msgspec
 import pytest
 
 from onthedot.errors import Invalid, NotAvailable
@@ -20,7 +21,7 @@ from onthedot.model.targets import WorkflowTarget
 from onthedot.settings import AwsSetting, WorkflowSetting
 from onthedot.targets import Call
 from onthedot.targets.contract import Cause, Ended, Handle, Stop
-from onthedot.targets.workflow import following, run
+from onthedot.targets.workflow import airflow, argo, following, run, step_functions
 from onthedot.targets.workflow.kind import Workflows
 from onthedot.telemetry import Event, subscribe
 from tests.services.fake_aws import KEY, REGION, SECRET, FakeAws
@@ -134,7 +135,8 @@ async def engine(request: pytest.FixtureRequest) -> AsyncIterator[Engine]:
 
 
 @asynccontextmanager
-async def started(which: str) -> AsyncIterator[Engine]:
+async def started(which: str, *, said: bool = True) -> AsyncIterator[Engine]:
+    """`said`: whether the settings say what it is."""
     if which == "stepfunctions":
         async with FakeAws() as aws:
             aws.services["AWSStepFunctions"] = FakeStepFunctions()
@@ -146,7 +148,14 @@ async def started(which: str) -> AsyncIterator[Engine]:
             setting = WorkflowSetting(url=server.url, type="argo", token=TOKEN, namespace="jobs")
         else:
             setting = WorkflowSetting(url=server.url, type="airflow", user=USER, password=PASSWORD)
+        if not said:
+            setting = msgspec.structs.replace(setting, type=None)
         yield Engine("it", "report" if which == "argo" else "nightly", server, {"it": setting}, AwsSetting())
+
+
+def no_time_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("STOP_WITHIN", "STOP_AGAIN_FOR"):
+        monkeypatch.setattr(run, name, 0.1)
 
 
 class Watched:
@@ -154,6 +163,7 @@ class Watched:
 
     def __init__(self, kind: Workflows, engine: Engine, *, run_id: str | None = None, **fields: Any) -> None:
         self.begun: list[float] = []
+        self.said: list[str] = []
         self.ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         target = {name: fields.pop(name) for name in WorkflowTarget.__struct_fields__ if name in fields}
         self.call = Call(
@@ -164,6 +174,7 @@ class Watched:
             target=WorkflowTarget(**({"engine": engine.name, "workflow": engine.workflow} | target)),
             params=fields.pop("params", {"day": "monday"}),
             begun=self.begun.append,
+            log=self.said.append,
             **fields,
         )
         self.name = f"{self.call.run_id}-{self.call.try_number}"
@@ -193,6 +204,9 @@ async def test_it_is_started_followed_and_its_output_is_the_result(engine: Engin
     assert outcome.kind == "ok", outcome
     assert outcome.detail["status"] in ("SUCCEEDED", "success", "Succeeded")
     assert watched.name in outcome.detail["link"]
+    started, ended = watched.said
+    assert started.startswith(f"started {watched.name} on ")
+    assert ended == f"ended: {outcome.detail['status']}; see {outcome.detail['link']}\n"
     if not isinstance(engine.server, FakeAirflow):
         assert outcome.detail["result"] == {"rows": "3"}
 
@@ -225,6 +239,7 @@ async def test_a_node_that_stops_lets_go_of_it_and_the_next_one_goes_on(engine: 
         assert (await second.outcome()).kind == "ok"
         third = Watched(kind, engine, run_id=first.call.run_id, adopted=True)
         assert (await third.outcome()).kind == "ok", "what has ended is the result, not a reason to run again"
+        assert third.said[0].startswith(f"found {first.name} on ")
     assert list(engine.made) == [first.name]
 
 
@@ -235,6 +250,51 @@ async def test_only_a_cancel_and_a_time_out_stop_it(engine: Engine, cause: Cause
         await watched.runs(engine)
         assert (await watched.stopped(cause)).outcome is None
     assert engine.is_stopped(watched.name)
+
+
+async def test_who_gave_up_waiting_for_a_stop_says_so_and_it_is_asked_for_all_the_same(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+):
+    """The engine of the node says after `stop_within` that the work may still be running."""
+    monkeypatch.setattr(run, "STOP_WITHIN", 0.1)
+    async with engine.node() as kind:
+        watched = Watched(kind, engine)
+        await watched.runs(engine)
+        await engine.server.stop()
+        asked = time.monotonic()
+        assert watched.handle.stop("cancelled") is Stop.STOPPING
+        await until(lambda: time.monotonic() - asked > 0.3, "who waits has given up")
+        assert not watched.ended.done()
+        await engine.server.start()
+        await asyncio.wait_for(watched.ended, 30)
+    assert engine.is_stopped(watched.name)
+    assert kind.profile.stop_within < run.STOP_WITHIN + run.STOP_AGAIN_FOR
+
+
+async def test_whose_it_is_and_when_it_ends_by_itself_stand_with_it_where_there_is_room():
+    for which in ("airflow", "argo"):
+        async with started(which) as engine, engine.node() as kind:
+            watched = Watched(kind, engine, timeout=30.0, try_number=2)
+            await watched.runs(engine)
+            made = engine.made[watched.name]
+            if which == "airflow":
+                said = f"Started by On the Dot, run {watched.call.run_id}, try 2, tenant 1 ["
+                assert made["note"].startswith(said)
+            else:
+                labels = {name: made["metadata"]["labels"][f"onthedot/{name}"] for name in ("run", "try", "tenant")}
+                assert labels == {"run": watched.call.run_id, "try": "2", "tenant": "1"}
+                assert made["spec"]["activeDeadlineSeconds"] == 30 + run.GRACE
+            await watched.stopped("gone")
+
+
+async def test_one_that_somebody_removes_is_a_failed_try(engine: Engine):
+    async with engine.node() as kind:
+        watched = Watched(kind, engine)
+        await watched.runs(engine)
+        del engine.made[watched.name]
+        outcome = await watched.outcome()
+    assert (outcome.kind, outcome.retryable) == ("error", True)
+    assert outcome.error == "its execution was removed by somebody else before its result was read"
 
 
 async def test_an_adopted_one_that_is_cancelled_at_once_is_stopped_too(engine: Engine):
@@ -274,7 +334,7 @@ async def test_one_of_another_installation_is_not_ours(engine: Engine):
 
 
 async def test_an_engine_that_is_away_is_waited_for(engine: Engine, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(run, "STOP_WITHIN", 0.1)
+    no_time_to_stop(monkeypatch)
     async with engine.node() as kind:
         running = Watched(kind, engine)
         await running.runs(engine)
@@ -332,7 +392,7 @@ async def test_an_adopted_one_is_not_over_because_nobody_may_ask(engine: Engine,
 async def test_an_adopted_one_that_nobody_may_ask_about_ends_with_its_time(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(run, "STOP_WITHIN", 0.1)
+    no_time_to_stop(monkeypatch)
     async with engine.node() as kind:
         first = Watched(kind, engine)
         await first.runs(engine)
@@ -409,6 +469,19 @@ async def test_many_are_followed_by_few_requests(engine: Engine):
             "those that go on are asked for together",
         )
         for each in watched[20:]:
+            await each.stopped("gone")
+
+
+async def test_those_that_go_on_are_listed_page_by_page(engine: Engine, monkeypatch: pytest.MonkeyPatch):
+    for module in (airflow, argo, step_functions):
+        monkeypatch.setattr(module, "PAGE", 7)
+    async with engine.node() as kind:
+        watched = [Watched(kind, engine) for _ in range(20)]
+        for each in watched:
+            await each.runs(engine)
+        assert set(await kind.inventory()) == {each.name for each in watched}
+        assert await kind._engines[engine.name].going(engine.workflow) == {each.name for each in watched}
+        for each in watched:
             await each.stopped("gone")
 
 
@@ -517,6 +590,53 @@ async def test_the_place_of_a_state_machine_is_its_account_and_region():
         await kind.inventory()
         assert kind.adopted_by(target) == f"{region}/123456789012"
         assert kind.capabilities() == ["workflow:stepfunctions", f"{region}/123456789012", region]
+
+
+@pytest.mark.parametrize("which", ["airflow", "airflow1", "argo"])
+async def test_what_an_engine_is_is_found_out_where_nobody_says_it(which: str):
+    async with started(which, said=False) as engine:
+        async with engine.node() as kind:
+            await engine.server.stop()
+            first = Watched(kind, engine)
+            await until(lambda: bool(kind._watches["it"].outages._names), "it was asked in vain")
+            await engine.server.start()
+            await first.runs(engine)
+            await first.stopped("gone")
+            other = Watched(kind, engine, workflow="a~b" if which == "argo" else "a/b")
+            assert (await other.outcome()).retryable is False
+        async with engine.node() as kind:
+            assert list(await kind.inventory()) == [first.name], "asked before anything was started"
+            adopted = Watched(kind, engine, run_id=first.call.run_id, adopted=True)
+            await adopted.runs(engine)
+            engine.end(first.name)
+            assert (await adopted.outcome()).kind == "ok"
+        (found,) = await Workflows(engine.settings, engine.aws).diagnose()
+        title = "Argo Workflows" if which == "argo" else "Airflow"
+        assert found.found.startswith(f"it: {title} at http://")
+        assert found.found.endswith("; recognized, because its type is not set)")
+
+
+async def test_who_is_neither_is_told_by_doctor_and_what_can_be_neither_is_refused():
+    async with FakeAws() as server:
+        kind = Workflows({"it": WorkflowSetting(url=server.url)}, AwsSetting())
+        (found,) = await kind.diagnose()
+    assert "it is neither Airflow nor Argo Workflows" in found.found
+    assert found.advice is not None
+    for workflow in ("nightly_load", "jobs/report"):
+        kind.check(WorkflowTarget(engine="it", workflow=workflow))
+    with pytest.raises(Invalid) as raised:
+        kind.check(WorkflowTarget(engine="it", workflow="jobs/nightly_load"))
+    assert raised.value.problems[0].path == "target.workflow"
+
+
+@pytest.mark.parametrize("which", ["airflow", "argo"])
+async def test_a_wrong_login_does_not_keep_it_from_being_recognized(which: str):
+    async with started(which, said=False) as engine:
+        engine.settings["it"] = WorkflowSetting(url=engine.server.url, token="no", namespace="jobs")
+        (found,) = await Workflows(engine.settings, engine.aws).diagnose()
+    assert found.advice is not None
+    assert found.found.startswith(f"it: {'Argo Workflows' if which == 'argo' else 'Airflow'} at ")
+    assert "HTTP 401" in found.found
 
 
 async def test_a_token_that_has_expired_is_made_anew():

@@ -49,6 +49,14 @@ BUGS = (
         "test_one_that_is_gone_is_unknown_where_it_must_not_run_twice",
     ),
     _bug(
+        "a stop is given up before anybody says so",
+        "an execution that was not stopped goes on, and the run says that it was stopped",
+        f"{_RUN}._stop",
+        "STOP_WITHIN + STOP_AGAIN_FOR",
+        "STOP_WITHIN",
+        "test_who_gave_up_waiting_for_a_stop_says_so_and_it_is_asked_for_all_the_same",
+    ),
+    _bug(
         "a lost answer is a failure",
         "an execution whose start was not answered runs on, beside that of the next try",
         f"{_RUN}._found_or_started",

@@ -76,6 +76,8 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
 
 
 class KafkaPublisher:
+    is_one_connection = True
+
     def __init__(self, producer: AIOKafkaProducer, lost: OnLost) -> None:
         self._producer, self._lost = producer, lost
 

@@ -2,7 +2,8 @@
 
 A broker that refuses connections answers at once; while it is away, no more than one connection is tried at a time, and
 messages fail with its last error. One that is frozen keeps its messages until their time-out; then the connection is
-given up, and the next one, which can't be made, fails the others early.
+given up, and the next one, which can't be made, fails the others early. Where each request has a connection of its own,
+nothing is given up with a message that times out: a service that is slow would do what is under way in vain, and again.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class BrokerLink:
         try:
             confirmed = await publisher.publish(message)
         except asyncio.CancelledError:
-            if time.monotonic() - (self._silent_since or time.monotonic()) >= STALLED:
+            silent = time.monotonic() - (self._silent_since or time.monotonic())
+            if publisher.is_one_connection and silent >= STALLED:
                 self._lost(publisher, "it no longer confirms messages")
             raise
         except BrokerAway as error:

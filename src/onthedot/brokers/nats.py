@@ -123,6 +123,8 @@ async def _connect_to(place: str, setting: BrokerSetting, address: BrokerAddress
 
 
 class NatsPublisher:
+    is_one_connection = True
+
     def __init__(self, lost: OnLost) -> None:
         self.client, self._lost = Client(), lost
         self._waiting: dict[str, tuple[str, asyncio.Future[Confirmed]]] = {}

@@ -47,7 +47,11 @@ class BrokerRefused(PublishFailed):
 
 
 class Publisher(Protocol):
-    """One connection. Publishes overlap; each returns when the broker has confirmed it, or raises PublishFailed."""
+    """The way to a broker. Publishes overlap; each returns when it is confirmed, or raises PublishFailed."""
+
+    is_one_connection: bool
+    """All wait for the same connection: if it answers nobody for a while, it is frozen, and given up. False: each
+    request has a connection, and a time-out, of its own; what is slow is not to be interrupted."""
 
     async def publish(self, message: Message) -> Confirmed: ...
 

@@ -64,6 +64,8 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
 
 
 class RabbitPublisher:
+    is_one_connection = True
+
     def __init__(self, connection: AbstractConnection, channel: aiormq.Channel, exchange: str, lost: OnLost) -> None:
         self._connection, self._channel, self._exchange = connection, channel, exchange
         self._lost, self._why = lost, "the connection was closed"

@@ -63,6 +63,8 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
 
 
 class RedisPublisher:
+    is_one_connection = True
+
     def __init__(self, client: Redis, address: BrokerAddress, lost: OnLost) -> None:
         self._client, self._lost = client, lost
         self._most_entries = int(address.options["maxlen"]) if "maxlen" in address.options else None

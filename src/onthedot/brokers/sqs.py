@@ -75,6 +75,8 @@ def _descriptions() -> Loader:
 
 
 class SqsPublisher:
+    is_one_connection = False
+
     def __init__(self, client: Any, opened: AsyncExitStack) -> None:
         self._client, self._opened = client, opened
         self._urls: dict[str, str] = {}

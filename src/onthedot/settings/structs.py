@@ -40,7 +40,7 @@ def address(host: str, port: int | str) -> str:
     return f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
 
 
-class CommandSetting(msgspec.Struct, frozen=True, kw_only=True):
+class CommandSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A command that jobs can run by name. Only the operator defines its program and arguments."""
 
     argv: tuple[str, ...]

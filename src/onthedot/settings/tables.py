@@ -52,9 +52,8 @@ def parse_commands(value: Any) -> dict[str, CommandSetting]:
         if isinstance(table, CommandSetting):
             commands[name] = table
             continue
-        fits = isinstance(table, Mapping) and not set(table) - {"argv", "env", "cwd", "inherit_env", "stdin"}
         try:
-            command = msgspec.convert(dict(table) if fits else None, CommandSetting)
+            command = msgspec.convert(dict(table) if isinstance(table, Mapping) else table, CommandSetting)
         except msgspec.ValidationError as error:
             raise WrongValue(f"{accepted}; commands.{name}: {error}") from None
         if not command.argv or not command.argv[0]:

@@ -1,4 +1,4 @@
-"""Workflow engines that jobs can name: `[workflows.NAME] url = "https://airflow.example.com", type = "airflow"`.
+"""Workflow engines that jobs can name: `[workflows.NAME] url = "https://airflow.example.com", token = "…"`.
 
 Only the operator says where an engine is and how to log in.
 """
@@ -19,8 +19,8 @@ from onthedot.settings.wrong_value import WrongValue
 __all__ = ["WorkflowSetting", "parse_workflows"]
 
 _ACCEPTED = (
-    'tables [workflows.NAME] with url = "https://…", type = "airflow" or "argo", and optionally token, token_file or '
-    "token_env; or user with password, password_file or password_env; namespace (Argo) and ca; or the same as JSON"
+    'tables [workflows.NAME] with url = "https://…", and optionally token, token_file or token_env; or user with '
+    'password, password_file or password_env; type = "airflow" or "argo", namespace (Argo) and ca; or the same as JSON'
 )
 _NAME = re.compile(r"(?!stepfunctions$)[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 _URL = re.compile(r"https?://[^\s?#@]+", re.ASCII)
@@ -31,7 +31,7 @@ class WorkflowSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """One table. Secrets in files are read with each login: one that was changed is found."""
 
     url: str
-    type: Literal["airflow", "argo"]
+    type: Literal["airflow", "argo"] | None = None  # None: the engine is asked what it is
     token: str | None = None
     token_file: str | None = None
     token_env: str | None = None
@@ -62,7 +62,7 @@ class WorkflowSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         return found
 
     def __repr__(self) -> str:
-        return f"WorkflowSetting({self.type} {self.url})"
+        return f"WorkflowSetting({self.type or 'unknown type'} {self.url})"
 
 
 def parse_workflows(value: Any) -> dict[str, WorkflowSetting]:

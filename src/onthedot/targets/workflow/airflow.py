@@ -6,7 +6,7 @@ A DAG run has the name as its id, the input as its `conf`, and the mark in its n
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -41,7 +41,7 @@ class Airflow:
         body: dict[str, Any] = {
             "dag_run_id": new.name,
             "conf": new.input,
-            "note": f"Started by On the Dot [{new.mark}]",
+            "note": f"Started by On the Dot, {_words(new.labels)} [{new.mark}]",
         }
         if await self._found_version() == 2:
             body["logical_date"] = None
@@ -87,7 +87,7 @@ class Airflow:
     async def going(self, workflow: str) -> set[str]:
         return {each["dag_run_id"] for each in await self._listed({"dag_ids": [workflow]})}
 
-    def lists(self, used: Collection[str]) -> Collection[str]:
+    async def lists(self, used: Collection[str]) -> Collection[str]:
         return (_ALL,)
 
     async def left(self, listed: str) -> list[tuple[str, str]]:
@@ -161,6 +161,10 @@ class Airflow:
         if answer.status not in (200, 201) or not isinstance(token, str):
             raise answer.refused()
         self._http.token = token
+
+
+def _words(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in labels.items())
 
 
 def _object(answer: HttpAnswer) -> dict[str, Any]:

@@ -53,7 +53,8 @@ class Argo:
             spec["arguments"] = {"parameters": _parameters(new.input)}
         if new.seconds is not None:
             spec["activeDeadlineSeconds"] = max(1, round(new.seconds))
-        metadata = {"name": new.name, "labels": {MARK: new.mark, MANAGED: "true"}}
+        labels = {f"onthedot/{name}": value for name, value in new.labels.items()}
+        metadata = {"name": new.name, "labels": labels | {MARK: new.mark, MANAGED: "true"}}
         workflow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": metadata, "spec": spec}
         answer = await self._http.ask(
             "POST", f"/api/v1/workflows/{namespace}", {"namespace": namespace, "workflow": workflow}
@@ -104,7 +105,7 @@ class Argo:
             asked["listOptions.continue"] = following
         return found
 
-    def lists(self, used: Collection[str]) -> Collection[str]:
+    async def lists(self, used: Collection[str]) -> Collection[str]:
         """Namespaces, as names of templates in them."""
         return {f"{namespace}/" for namespace in (self._setting.namespace, *(self._template(name)[0] for name in used))}
 

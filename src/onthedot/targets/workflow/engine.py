@@ -31,13 +31,14 @@ class AlreadyThere(Exception):
 
 
 class NewExecution(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be started. `mark`: says whose it is, and of which run and try. 32 hexadecimal digits."""
+    """What is to be started. `mark`: says whose it is, and of which run and try. 32 hexadecimal digits. `labels`: the
+    same for people, where an engine has room for it."""
 
     workflow: str
     name: str
     input: dict[str, Any]
     mark: str
-    slot: int
+    labels: dict[str, str]
     seconds: float | None = None  # after which it should end by itself, where an engine can see to that
 
 
@@ -82,7 +83,7 @@ class WorkflowEngine(Protocol):
         """The names of those that have not ended, perhaps not of all."""
         ...
 
-    def lists(self, used: Collection[str]) -> Collection[str]:
+    async def lists(self, used: Collection[str]) -> Collection[str]:
         """What has to be listed to find what was left behind: all of an engine where it can be asked so, else the
         workflows that this node has used."""
         ...

@@ -27,6 +27,7 @@ from onthedot.targets.workflow.argo import Argo
 from onthedot.targets.workflow.engine import EngineDown, StartRefused, WorkflowEngine
 from onthedot.targets.workflow.following import FIRST, EndWatch
 from onthedot.targets.workflow.outages import words_of
+from onthedot.targets.workflow.recognized import RecognizedEngine
 from onthedot.targets.workflow.run import STOP_WITHIN, WorkflowRun, mark_of
 from onthedot.targets.workflow.step_functions import StepFunctions
 from onthedot.telemetry import emit
@@ -35,7 +36,11 @@ __all__ = ["Workflows"]
 
 DIAGNOSE_WITHIN = 5.0
 CONNECTIONS, ANSWERS_WITHIN = 16, 15.0
-_ENGINES: dict[str, Callable[[str, WorkflowSetting], WorkflowEngine]] = {"airflow": Airflow, "argo": Argo}
+_ENGINES: dict[str | None, Callable[[str, WorkflowSetting], WorkflowEngine]] = {
+    "airflow": Airflow,
+    "argo": Argo,
+    None: RecognizedEngine,
+}
 
 
 class Workflows(CoroutineKind):
@@ -53,7 +58,7 @@ class Workflows(CoroutineKind):
         first_look: float = FIRST,
     ) -> None:
         """`executes`: whether this node runs workflows, or only lets jobs be made."""
-        self.profile = Profile(survives_node=True, stop_within=STOP_WITHIN + 2)
+        self.profile = Profile(survives_node=True, stop_within=STOP_WITHIN)
         self._executes, self._clock = executes, clock or SystemClock()
         self._settings = settings
         self._aws = aws
@@ -147,15 +152,24 @@ class Workflows(CoroutineKind):
             await self._step_functions.find_account()
         self._left.clear()
         for engine_name, engine in self._engines.items():
-            for listed in engine.lists(self._used[engine_name]):
-                try:
-                    found = await engine.left(listed)
-                except Exception as error:  # the others are listed all the same
-                    emit("leftover.kept", kind=self.tag, error=f"{engine_name}: {words_of(error)}")
-                    continue
-                for workflow, name in found:
-                    self._left[name].append((engine, workflow))
+            for workflow, name in await self._left_on(engine_name, engine):
+                self._left[name].append((engine, workflow))
         return list(self._left)
+
+    async def _left_on(self, engine_name: str, engine: WorkflowEngine) -> list[tuple[str, str]]:
+        """What can't be listed does not hide the rest."""
+        found: list[tuple[str, str]] = []
+        try:
+            places = list(await engine.lists(self._used[engine_name]))
+        except Exception as error:
+            emit("leftover.kept", kind=self.tag, error=f"{engine_name}: {words_of(error)}")
+            return found
+        for listed in places:
+            try:
+                found += await engine.left(listed)
+            except Exception as error:
+                emit("leftover.kept", kind=self.tag, error=f"{engine_name}: {words_of(error)}")
+        return found
 
     async def remove(self, name: str) -> bool:
         """Stopped only if its mark says that it is ours. What has ended stays in the history of the engine."""
@@ -173,7 +187,6 @@ def _step_functions(aws: AwsSetting) -> AwsService:
 
 
 async def _diagnosis(name: str, engine: WorkflowEngine) -> TargetDiagnosis:
-    found = f"{name}: {engine.title} at {engine.address}"
     try:
         async with asyncio.timeout(DIAGNOSE_WITHIN):
             about = await engine.hello()
@@ -182,9 +195,10 @@ async def _diagnosis(name: str, engine: WorkflowEngine) -> TargetDiagnosis:
     except (EngineDown, StartRefused) as error:
         why = str(error)
     else:
-        return TargetDiagnosis("workflows", f"{found} is reachable, login accepted ({about})")
+        found = f"{name}: {engine.title} at {engine.address} is reachable, login accepted ({about})"
+        return TargetDiagnosis("workflows", found)
     finally:
         await engine.close()
     table = "[aws]" if name == STEP_FUNCTIONS else f"[workflows.{name}]"
     advice = f"check that it is running, and that the address and the login of {table} are correct"
-    return TargetDiagnosis("workflows", f"{found}: {why}", advice)
+    return TargetDiagnosis("workflows", f"{name}: {engine.title} at {engine.address}: {why}", advice)

@@ -33,7 +33,9 @@ from onthedot.targets.workflow.outages import words_of
 __all__ = ["STOP_WITHIN", "WorkflowRun", "mark_of", "new_execution"]
 
 STOP_WITHIN = 20.0
-"""Seconds in which an engine that answers has taken a stop."""
+"""Seconds in which an engine that answers has taken a stop. Then it is recorded that the work may go on."""
+STOP_AGAIN_FOR = 60.0
+"""… for which an engine is asked all the same."""
 GRACE = 60.0
 """Seconds after the time-out of the run in which an execution ends by itself, where the engine sees to that."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
@@ -59,9 +61,14 @@ def new_execution(call: Call, target: WorkflowTarget, installation: str) -> NewE
     if target.input is not None and is_template(encode_body(target.input)):
         values = {"run_id": call.run_id, "scheduled_for": format_instant(call.slot), "attempt": call.attempt}
         given = fill(target.input, values, call.params)
-    seconds = None if call.timeout is None else call.timeout + GRACE
-    mark = mark_of(installation, name)
-    return NewExecution(workflow=target.workflow, name=name, input=given, mark=mark, slot=call.slot, seconds=seconds)
+    return NewExecution(
+        workflow=target.workflow,
+        name=name,
+        input=given,
+        mark=mark_of(installation, name),
+        labels={"run": call.run_id, "try": str(call.try_number), "tenant": str(call.tenant)},
+        seconds=None if call.timeout is None else call.timeout + GRACE,
+    )
 
 
 class WorkflowRun:
@@ -87,6 +94,8 @@ class WorkflowRun:
             return Outcome(kind="refused", error=f"target.input: {missing}")
         try:
             found = await self._found_or_started(new)
+            where = f"{new.name} on {self._engine.title} at {self._engine.address}"
+            self._say(f"started {where}" if found is None else f"found {where}: {found.detail.get('status')}")
             if found is None or found.state == "going":
                 self._begin(found)
                 found = await self._watch.ended(new.workflow, new.name)
@@ -117,7 +126,10 @@ class WorkflowRun:
                 try:
                     return await self._ask_once(new)
                 except EngineDown as down:
-                    self._stage = f"{self._engine.title} at {self._engine.address} does not answer: {down}"
+                    stage = f"{self._engine.title} at {self._engine.address} does not answer: {down}"
+                    if stage != self._stage:
+                        self._say(stage)
+                    self._stage = stage
                     self._watch.outages.tell(new.name, str(down))
                 except StartRefused as refused:
                     error = f"not started: {self._engine.title}: {refused}"
@@ -183,11 +195,11 @@ class WorkflowRun:
     # the rest
 
     async def _stop(self, workflow: str, name: str) -> None:
-        """An engine that is away is asked until the time is up; then it is said that the work may go on. Asked
-        again, it does not wait."""
+        """An engine that is away is asked until the time is up. Whoever wants the stop does not wait as long, and says
+        then that the work may go on. Asked again, it does not wait."""
         take_cancel()
         with suppress(TimeoutError):
-            async with asyncio.timeout(STOP_WITHIN):
+            async with asyncio.timeout(STOP_WITHIN + STOP_AGAIN_FOR):
                 while True:
                     try:
                         await self._engine.stop(workflow, name)
@@ -205,6 +217,7 @@ class WorkflowRun:
 
     def _ended(self, found: Execution) -> Ended:
         detail = dict(found.detail)
+        self._say(f"ended: {detail.get('status')}; see {detail.get('link')}")
         if found.state == "ok":
             if found.result is not None:
                 detail["result"] = found.result
@@ -214,6 +227,10 @@ class WorkflowRun:
             outcome = Outcome(kind="error", retryable=True, error=error, detail=detail)
         ended = self._clock.monotonic() - self._ago(found.ended_at)
         return Ended(outcome, self._began, max(ended, self._began or ended))
+
+    def _say(self, text: str) -> None:
+        """In the log of the run: engines keep those of their steps."""
+        self._call.log(f"{text}\n")
 
     def _foreign(self, name: str) -> Outcome:
         error = (

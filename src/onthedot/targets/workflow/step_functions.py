@@ -108,7 +108,7 @@ class StepFunctions:
             asked["nextToken"] = page["nextToken"]
         return found
 
-    def lists(self, used: Collection[str]) -> Collection[str]:
+    async def lists(self, used: Collection[str]) -> Collection[str]:
         """To list all state machines, and the executions of each, would be too many requests."""
         return {workflow for workflow in used if self.problem(workflow) is None}
 

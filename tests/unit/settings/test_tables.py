@@ -1,0 +1,89 @@
+"""The tables of the settings: with the names that users rely on and nothing besides, in the file, and the same as JSON
+in the environment."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from onthedot.errors import SettingsError
+from onthedot.settings import Settings, load_settings
+
+TABLES = {
+    "commands": '[commands.backup]\nargv = ["/usr/bin/true", "--all"]\n',
+    "brokers": "".join(
+        f'[brokers.{name}]\nurl = "{url}"\n'
+        for name, url in {
+            "a": "kafka://kafka.example:9092",
+            "b": "amqp://rabbit.example",
+            "c": "nats://nats.example",
+            "d": "redis://redis.example",
+            "e": "sqs://eu-central-1",
+        }.items()
+    ),
+    "intake": '[intake.orders]\nbroker = "a"\ntopic = "jobs"\ndead_letter = "jobs.refused"\n',
+    "scripts": '[scripts]\ninterpreters = {python = "/usr/bin/python3"}\nmemory = "512M"\nnetwork = true\n',
+    "containers": '[containers]\nsocket = "/var/run/docker.sock"\nimages = ["registry.example/*"]\n',
+    "kubernetes": '[kubernetes]\ncontext = "prod"\nnamespace = "jobs"\n'
+    '[kubernetes.templates.small.spec]\ncontainers = [{name = "main", image = "alpine:3"}]\n',
+    "aws": '[aws]\nregion = "eu-central-1"\nendpoint = "http://127.0.0.1:5000"\n',
+    "workflows": '[workflows.etl]\nurl = "https://airflow.example"\ntoken = "t"\n',
+    "channels": '[channels.ops]\nurl = "https://hooks.example/1"\n'
+    '[channels.pager]\ncommand = ["/usr/bin/page", "--now"]\n',
+    "alerts": '[alerts.nightly]\nmatch = {tag = "night", owner = "data", target = "webhook"}\n'
+    'on = ["failed", "dead", "late", "missed", "too_long", "in_a_row", "unroutable", "node_lost", "recovered"]\n'
+    'channels = ["ops"]\nquiet = "22:00-06:00"\nrepeat = "1h"\n',
+    "certificates": '[certificates.partner]\ncert = "c.pem"\nkey = "k.pem"\nca = "ca.pem"\n',
+}
+"""What everybody may write. Further names are described in docs/settings.md."""
+
+
+def loaded(name: str, text: str, directory: Path, *, by_environment: bool) -> Settings:
+    environ = {}
+    if name == "alerts":  # rules name channels
+        environ["ONTHEDOT_CHANNELS"] = json.dumps(tomllib.loads(TABLES["channels"])["channels"])
+    if by_environment:
+        return load_settings(environ=environ | {f"ONTHEDOT_{name.upper()}": json.dumps(tomllib.loads(text)[name])})
+    (directory / "onthedot.toml").write_text(text)
+    return load_settings(environ=environ, file=directory / "onthedot.toml")
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_the_same_from_the_file_and_as_json(name: str, tmp_path: Path):
+    by_file, by_environment = (
+        getattr(loaded(name, TABLES[name], tmp_path, by_environment=each), name) for each in (False, True)
+    )
+    assert by_file == by_environment
+    assert by_file != getattr(Settings(), name)
+
+
+@pytest.mark.parametrize("by_environment", [False, True])
+@pytest.mark.parametrize("name", TABLES)
+def test_an_unknown_name_in_a_table_is_refused_by_its_name(name: str, by_environment: bool, tmp_path: Path):
+    table = tomllib.loads(TABLES[name])[name]
+    inner: dict[str, Any] = (
+        table if name in ("scripts", "containers", "kubernetes", "aws") else next(iter(table.values()))
+    )
+    inner["colour"] = "red"
+    with pytest.raises(SettingsError) as raised:
+        loaded(name, _toml(name, table), tmp_path, by_environment=by_environment)
+    assert name.upper() in str(raised.value)
+    assert "colour" in str(raised.value)
+
+
+def _toml(name: str, table: dict[str, Any]) -> str:
+    """Written inline: every value on the one line of its table."""
+    return f"{name} = {_inline(table)}\n"
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_inline(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_inline, value)) + "]"
+    return msgspec.json.encode(value).decode()
