@@ -80,7 +80,7 @@ class TestBeat:
         await store.register(node_info("b", roles=["api"], binding="127.0.0.1:8000"))
         assert (await store.beat("a", NodeLoad())).open
         assert await store.is_open()
-        key = await store.create_key(ApiKeySpec(name="a"), "hash", "otd_")
+        key = (await store.create_key(ApiKeySpec(name="a"), "hash", "otd_")).info
         assert not (await store.beat("a", NodeLoad())).open
         assert not await store.is_open()
         await store.revoke_key(1, key.id)
