@@ -38,7 +38,7 @@ REPORTS = {
     "POST /ping/{token}",
     "POST /ping/{token}/{signal}",
 }
-"""Their token names the try, or the job, that is told about: a repeat changes nothing anyway, whatever its body says."""
+"""Their token names the try, or the job, that is told about: a repeat changes nothing anyway, whatever it says."""
 
 
 def headers_of(verb: str) -> set[str]:
@@ -240,7 +240,8 @@ async def test_a_condition_on_what_has_no_version_is_refused(world, verb):
     world.names |= {"script_id": f"sha256:{'0' * 64}", "key_id": 1, "token": "t", "signal": "start"}
     world.names |= {"operation_id": 1, "run_id": "1-1"}
     method, path = verb.partition(" ")[0], world.path(verb)
-    prepare, body = nothing, None
+    prepare: Prepare = nothing
+    body: Any = None
     if verb.startswith("POST ") and verb not in READS | REPORTS:
         prepare, body, _ = example(verb)
     await prepare(world)

@@ -415,9 +415,7 @@ class Client:
 
     # scripts
 
-    def upload_script(
-        self, code: str, *, name: str | None = None, idempotency_key: str | None = None
-    ) -> ScriptView:
+    def upload_script(self, code: str, *, name: str | None = None, idempotency_key: str | None = None) -> ScriptView:
         return self._run(self._async.upload_script(code, name=name, idempotency_key=idempotency_key))
 
     def list_scripts(self, **filters: Any) -> ResultPage[ScriptView]:

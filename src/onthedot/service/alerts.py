@@ -60,9 +60,7 @@ class AlertVerbs(ServiceBase):
     async def count_open_incidents(self, tenant: int) -> int:
         return await self.store.count_open_incidents(tenant)
 
-    async def test_channel(
-        self, tenant: int, name: str, idempotency_key: IdempotencyKey | None = None
-    ) -> ChannelTest:
+    async def test_channel(self, tenant: int, name: str, idempotency_key: IdempotencyKey | None = None) -> ChannelTest:
         """Send a test message by this node, at once."""
         if tenant != DEFAULT_TENANT:
             raise Forbidden("only admins of the default tenant can test a channel: it gets the alerts of all tenants")

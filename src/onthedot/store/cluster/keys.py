@@ -14,7 +14,7 @@ from onthedot.store.jobs.audit_log import write_audit
 from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.topic import Topic
 
-__all__ = ["FoundKey", "Keys", "KeptKey", "found_key"]
+__all__ = ["FoundKey", "KeptKey", "Keys", "found_key"]
 
 
 class FoundKey(msgspec.Struct, frozen=True, kw_only=True):

@@ -33,8 +33,7 @@ class ScriptRows(Topic):
                 await write_audit(tx, "upload_script", tenant, await tx.now(), summary=name or script)
             return _script(row), bool(added)
 
-        kind = tuple[ScriptView, bool]
-        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, kind, lambda: add(tx)))
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, tuple[ScriptView, bool], lambda: add(tx)))
 
     async def find_script(self, tenant: int, script: str) -> ScriptView | None:
         row = await self.driver.read(lambda tx: tx.row("find_script", tenant, script))
