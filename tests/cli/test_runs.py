@@ -29,6 +29,7 @@ def test_a_run_s_log_is_followed_to_its_end(online, key):
     assert "hello Anna" in online("runs", "logs", run).out
     shown = online("runs", "show", run)
     assert "status     DONE" in shown.out
+    assert "trigger    manual by open" in shown.out
     listed = online("runs", "list", key)
     assert listed.out.splitlines()[0].split() == ["RUN", "JOB", "SCHEDULED", "STATUS", "LATE", "TOOK", "OUTCOME"]
     assert run in listed.out

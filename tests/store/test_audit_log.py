@@ -95,8 +95,8 @@ async def test_files_keys_and_logins(store: Store, times: Times) -> None:
         ("edit", "a", "file", "file"),
         ("delete", "b", "file", "file"),
     }
-    key = await store.create_key(ApiKeySpec(name="ci", scope="write"), "hash", "otd_")
-    other = await store.create_key(ApiKeySpec(name="ci", scope="read", tenant="other"), "hash-2", "otd_")
+    key = (await store.create_key(ApiKeySpec(name="ci", scope="write"), "hash", "otd_")).info
+    other = (await store.create_key(ApiKeySpec(name="ci", scope="read", tenant="other"), "hash-2", "otd_")).info
     await store.create_session("s", key.id, 1, OPS)
     assert await store.end_session("s", "10.0.0.2")
     await store.revoke_key(1, key.id)

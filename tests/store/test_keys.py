@@ -19,7 +19,7 @@ def key(**fields: object) -> ApiKeySpec:
 
 async def test_a_key_is_found_by_its_hash(store: Store, times: Times) -> None:
     assert not await store.any_key()
-    made = await store.create_key(key(scope="write"), "hash-1", "otd_abcd")
+    made = (await store.create_key(key(scope="write"), "hash-1", "otd_abcd")).info
     assert (made.name, made.scope, made.tenant, made.prefix) == ("k", "write", "default", "otd_abcd")
     assert (made.created_at, made.expires_at, made.revoked_at) == (format_instant(START), None, None)
     assert await store.any_key()
@@ -28,7 +28,7 @@ async def test_a_key_is_found_by_its_hash(store: Store, times: Times) -> None:
 
 
 async def test_it_works_until_it_expires(store: Store, times: Times) -> None:
-    made = await store.create_key(key(expires="90s"), "h", "p")
+    made = (await store.create_key(key(expires="90s"), "h", "p")).info
     assert made.expires_at == format_instant(START + 90_000)
     await times.advance(89_999)
     assert await store.find_key("h") is not None
@@ -37,7 +37,7 @@ async def test_it_works_until_it_expires(store: Store, times: Times) -> None:
 
 
 async def test_it_works_until_it_is_revoked(store: Store, times: Times) -> None:
-    made = await store.create_key(key(), "h", "p")
+    made = (await store.create_key(key(), "h", "p")).info
     await times.advance(10)
     await store.revoke_key(1, made.id)
     assert await store.find_key("h") is None
@@ -49,9 +49,9 @@ async def test_it_works_until_it_is_revoked(store: Store, times: Times) -> None:
 
 
 async def test_a_tenant_comes_with_its_first_key(store: Store, times: Times) -> None:
-    mine = await store.create_key(key(), "h1", "p")
-    theirs = await store.create_key(key(tenant="acme", scope="admin"), "h2", "p")
-    more = await store.create_key(key(tenant="acme"), "h3", "p")
+    mine = (await store.create_key(key(), "h1", "p")).info
+    theirs = (await store.create_key(key(tenant="acme", scope="admin"), "h2", "p")).info
+    more = (await store.create_key(key(tenant="acme"), "h3", "p")).info
     found = await store.find_key("h2")
     assert found is not None
     assert found.tenant != 1

@@ -160,13 +160,13 @@ async def test_numbers_go_on_after_the_highest(urls):
     store = await open_store(urls[0])
     last = await create(store, key="last")
     await store.delete_job(1, last.id)
-    key = await store.create_key(ApiKeySpec(name="k", scope="read"), "h", "p")
+    key = (await store.create_key(ApiKeySpec(name="k", scope="read"), "h", "p")).info
     await store.close()
     await move(urls)
     store = await open_store(urls[1])
     try:
         assert (await create(store, key="next")).id > last.id
-        again = await store.create_key(ApiKeySpec(name="k2", scope="read"), "h2", "p")
+        again = (await store.create_key(ApiKeySpec(name="k2", scope="read"), "h2", "p")).info
         assert again.id > key.id
         written = await fetch(store, "SELECT id FROM audit_log ORDER BY id")
         assert len(written) == len({row["id"] for row in written})

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from onthedot import telemetry
+from onthedot.errors import NotFound
 from onthedot.model.duration import Duration
 from onthedot.model.instant import format_instant
 from onthedot.model.key import ApiKeySpec
@@ -54,11 +55,12 @@ class TestBeat:
     async def test_it_is_told_to_drain_and_stays_so(self, store: Store, times: Times):
         await store.register(node_info("a"))
         assert not (await store.beat("a", NodeLoad())).draining
-        assert await store.drain("a")
+        assert (await store.drain("a")).state == "draining"
         assert (await store.beat("a", NodeLoad())).draining, "though it did not say so itself"
         assert (await store.beat("a", NodeLoad())).draining
         assert [node.state for node in await store.list_nodes()] == ["draining"]
-        assert not await store.drain("nobody")
+        with pytest.raises(NotFound):
+            await store.drain("nobody")
 
     async def test_an_unknown_node_is_not_alive(self, store: Store, times: Times):
         assert not (await store.beat("nobody", NodeLoad())).alive
@@ -79,7 +81,7 @@ class TestBeat:
         await store.register(node_info("b", roles=["api"], binding="127.0.0.1:8000"))
         assert (await store.beat("a", NodeLoad())).open
         assert await store.is_open()
-        key = await store.create_key(ApiKeySpec(name="a"), "hash", "otd_")
+        key = (await store.create_key(ApiKeySpec(name="a"), "hash", "otd_")).info
         assert not (await store.beat("a", NodeLoad())).open
         assert not await store.is_open()
         await store.revoke_key(1, key.id)

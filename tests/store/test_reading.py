@@ -98,6 +98,7 @@ WRITES = {
     *("forget_noticed", "prove", "roll_up", "undelete_job", "skip_slot", "unskip_slot", "discard", "drain"),
     *("abort_operation", "start_operation", "wait_for_operation", "work_off_operation"),
     "count_operation",  # asked for by POST
+    *("begin_once", "keep_once"),
     "get_operation",  # as the one that works it off reads it
     "deleted_by_key",  # asked for by the verb that undeletes
     *("beat", "begin", "claim", "claim_each", "declare_lost", "drop_live_logs", "ensure_partitions", "finish"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 import pytest
 
-from onthedot.errors import IdempotencyMismatch, Invalid, NotFound
+from onthedot.errors import Conflict, IdempotencyMismatch, Invalid, NotFound
 from onthedot.model.job import JobSpec
+from onthedot.model.key import ApiKeySpec
 from onthedot.store import Idempotency, Store
 from tests.store.conftest import Times
 from tests.store.given import create, spec
+from tests.store.hands import node_info
 
 ONCE, OTHER = Idempotency("message-1", "2:a"), Idempotency("message-1", "2:b")
 
@@ -68,3 +72,35 @@ async def test_what_failed_may_be_tried_again_under_the_same_key(store: Store, t
     assert await store.known_repeats(1, [ONCE]) == {"message-1": True}
     assert await store.known_repeats(1, [OTHER]) == {"message-1": False}
     assert await store.known_repeats(2, [ONCE]) == {}
+
+
+async def test_what_is_about_the_whole_installation_is_repeated_too(store: Store, times: Times) -> None:
+    await store.register(node_info("a"))
+    asked: dict[str, Callable[[Idempotency], Awaitable[object]]] = {
+        "freeze": lambda repeat: store.freeze(1, "why", idempotency=repeat),
+        "unfreeze": lambda repeat: store.unfreeze(1, idempotency=repeat),
+        "drain": lambda repeat: store.drain("a", idempotency=repeat),
+        "key": lambda repeat: store.create_key(ApiKeySpec(name="k"), "hash", "otd_", salt="s", idempotency=repeat),
+        "script": lambda repeat: store.add_script(1, "sha256:0", "x", 1, idempotency=repeat),
+    }
+    for name, ask in asked.items():
+        first = await ask(Idempotency(name, "2:a"))
+        await store.unfreeze(1)
+        await times.advance(1)
+        assert await ask(Idempotency(name, "2:a")) == first, name
+        assert await store.current_freeze() is None, name
+        with pytest.raises(IdempotencyMismatch):
+            await ask(Idempotency(name, "2:b"))
+    await store.leave("a")
+    assert (await store.drain("a", idempotency=Idempotency("drain", "2:a"))).state == "draining", "its answer was lost"
+
+
+async def test_what_acts_outside_is_done_once_or_nobody_knows(store: Store, times: Times) -> None:
+    assert await store.begin_once(1, ONCE, str) is None
+    with pytest.raises(Conflict):
+        await store.begin_once(1, ONCE, str)
+    await store.keep_once(1, ONCE, "sent")
+    assert await store.begin_once(1, ONCE, str) == "sent"
+    with pytest.raises(IdempotencyMismatch):
+        await store.begin_once(1, OTHER, str)
+    assert await store.begin_once(2, ONCE, str) is None

@@ -15,7 +15,7 @@ HOUR = 3_600_000
 
 @pytest.fixture
 async def key_id(store: Store, times: Times) -> int:
-    return (await store.create_key(ApiKeySpec(name="k", scope="write"), "hash", "otd_")).id
+    return (await store.create_key(ApiKeySpec(name="k", scope="write"), "hash", "otd_")).info.id
 
 
 async def test_a_session_stands_for_its_key_until_it_is_ended(store: Store, key_id: int) -> None:
@@ -48,7 +48,7 @@ async def test_using_it_keeps_it_but_not_for_ever(store: Store, times: Times, ke
 
 
 async def test_it_ends_with_its_key(store: Store, times: Times, key_id: int) -> None:
-    short = await store.create_key(convert({"name": "short", "expires": "1h"}, ApiKeySpec), "hash-2", "otd_")
+    short = (await store.create_key(convert({"name": "short", "expires": "1h"}, ApiKeySpec), "hash-2", "otd_")).info
     await store.create_session("of-short", short.id)
     await store.create_session("s", key_id)
     await store.revoke_key(1, key_id)

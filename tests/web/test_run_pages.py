@@ -14,6 +14,7 @@ from onthedot.api.app import App
 from onthedot.clock import FakeClock
 from onthedot.model.destination import DestinationLoad
 from onthedot.model.instant import format_instant
+from onthedot.model.key import ApiKeySpec
 from onthedot.model.node import NodeLoad
 from onthedot.model.run import Outcome
 from onthedot.store import TurnedAway
@@ -306,3 +307,23 @@ async def test_a_run_that_waits_for_its_destination_says_when_that_is_called_nex
         assert words in page
     await store.beat(node.info.id, NodeLoad(destinations=[]))
     assert "One run is sent every 10 s" not in await text_of(site, f"/runs/{run.id}"), "it only has no room"
+
+
+async def test_the_page_says_who_started_it(app, site, node):
+    made = (await site.post("/v1/jobs", json=JOB)).json()
+    run = (await site.post(f"/v1/jobs/{made['id']}/run")).json()
+    assert (run["trigger"], "by hand</span>" in (await site.get(f"/runs/{run['id']}")).text) == (
+        {"kind": "manual", "actor": "open"},
+        True,
+    ), "a server without keys does not know who it was"
+    key = (await app.context.service.create_key(ApiKeySpec(name=EVIL, scope="write"))).key
+    async with client_of(app, key) as anna:
+        run = (await anna.post(f"/v1/jobs/{made['id']}/run")).json()
+        assert run["trigger"] == {"kind": "manual", "actor": EVIL}
+        await node.work(BAD)
+        assert (await anna.get(f"/v1/runs/{run['id']}")).json()["trigger"] == run["trigger"]
+        page = (await anna.get(f"/runs/{run['id']}")).text
+        assert page.count("by hand, &lt;script&gt;") == 2, "beside its state, and in its story"
+        again = (await anna.post(f"/v1/runs/{run['id']}/retry")).json()
+        assert again["trigger"] == {"kind": "retry", "run_id": run["id"], "actor": EVIL}
+        assert "</a>, &lt;script&gt;" in (await anna.get(f"/runs/{again['id']}")).text

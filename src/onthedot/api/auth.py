@@ -8,6 +8,7 @@ from starlette.requests import HTTPConnection
 
 from onthedot.api.context import address_of, context_of, service_of
 from onthedot.api.http.client_connection import ask, asked_by
+from onthedot.api.http.if_match import refuse_unversioned
 from onthedot.api.http.problems import HttpProblem
 from onthedot.api.http.query_params import read_query
 from onthedot.api.operations import Access, Operation, operation_of
@@ -55,6 +56,7 @@ async def guard(connection: HTTPConnection) -> None:
     if declared.access == "public":
         if method not in SAFE_METHODS:
             refuse_elsewhere(connection)
+            _refuse_condition(connection, declared)
         return
     try:
         principal = await _principal(connection, declared)
@@ -66,6 +68,13 @@ async def guard(connection: HTTPConnection) -> None:
         raise Forbidden(f"requires the scope {declared.access!r}; this key has the scope {principal.scope!r}")
     connection.scope["principal"] = principal
     asked_by(principal.name, principal.actor(address_of(connection)))
+    if method not in SAFE_METHODS:
+        _refuse_condition(connection, declared)
+
+
+def _refuse_condition(connection: HTTPConnection, declared: Operation) -> None:
+    if not declared.conditional and "if-match" in connection.headers:
+        refuse_unversioned(connection)
 
 
 async def _principal(connection: HTTPConnection, declared: Operation) -> Principal:

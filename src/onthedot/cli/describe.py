@@ -88,9 +88,9 @@ def follow_facts(job: JobView | Explanation) -> list[tuple[str, str]]:
 
 
 def trigger_text(run: RunView) -> str:
-    """What started it: "schedule", "chain (run 7-1700000000000)"."""
-    other = run.trigger.run_id
-    return f"{run.trigger.kind} (run {other})" if other else run.trigger.kind
+    """What started it: "schedule", "manual by anna", "chain (run 7-1700000000000)"."""
+    other, actor = run.trigger.run_id, run.trigger.actor
+    return run.trigger.kind + (f" by {actor}" if actor else "") + (f" (run {other})" if other else "")
 
 
 def outcome_text(run: RunView) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from onthedot.client.answers import ResultPage
-from onthedot.client.headers import verb_headers
+from onthedot.client.headers import once_header, verb_headers
 from onthedot.client.transport import Transport
 from onthedot.model.audit_entry import AuditEntry
 from onthedot.model.incident import ChannelTest, IncidentView
@@ -32,10 +32,13 @@ class AsyncChanges:
         path, headers = f"/v1/jobs/{job_id}/versions/{version}/restore", verb_headers(idempotency_key, if_match)
         return await self._http.call("POST", path, JobView, headers=headers)
 
-    async def undelete_job(self, job: int | str, *, idempotency_key: str | None = None) -> JobView:
-        """Bring back a job that was deleted less than 10 minutes ago. `job`: its ID or its key."""
+    async def undelete_job(
+        self, job: int | str, *, if_match: int | None = None, idempotency_key: str | None = None
+    ) -> JobView:
+        """Bring back a job that was deleted less than 10 minutes ago. `job`: its ID or its key. `if_match`: the version
+        that it had."""
         name = str(job) if isinstance(job, int) else f"by-key/{quote(job, safe='')}"
-        path, headers = f"/v1/jobs/{name}/undelete", verb_headers(idempotency_key)
+        path, headers = f"/v1/jobs/{name}/undelete", verb_headers(idempotency_key, if_match)
         return await self._http.call("POST", path, JobView, headers=headers)
 
     async def upcoming_slots(self, job_id: int, *, count: int = 10) -> UpcomingSlots:
@@ -64,9 +67,10 @@ class AsyncChanges:
         """Get the bundle of an incident, with the run at which it was found last. Secrets are masked."""
         return await self._http.call("GET", f"/v1/alerts/{incident_id}/bundle", dict[str, Any])
 
-    async def test_channel(self, channel: str) -> ChannelTest:
+    async def test_channel(self, channel: str, *, idempotency_key: str | None = None) -> ChannelTest:
         """Send a test message to a channel of the server."""
-        return await self._http.call("POST", "/v1/alerts/test", ChannelTest, body={"channel": channel})
+        headers = once_header(idempotency_key)
+        return await self._http.call("POST", "/v1/alerts/test", ChannelTest, body={"channel": channel}, headers=headers)
 
     async def list_audit(self, **filters: Any) -> ResultPage[AuditEntry]:
         """Get one page of who changed what, newest first. Filters: job (ID or key), actor, verb, since, until, limit,

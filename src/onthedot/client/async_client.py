@@ -392,9 +392,10 @@ class AsyncClient(AsyncChanges):
         """Iterate over all bulk operations, newest first, fetching pages as needed."""
         return self._pages("/v1/operations", ResultPage[BulkOperation], filters)
 
-    async def abort_operation(self, operation_id: int) -> BulkOperation:
+    async def abort_operation(self, operation_id: int, *, idempotency_key: str | None = None) -> BulkOperation:
         """Stop a bulk operation after its current portion."""
-        return await self._http.call("POST", f"/v1/operations/{operation_id}/abort", BulkOperation, repeatable=True)
+        path, headers = f"/v1/operations/{operation_id}/abort", once_header(idempotency_key)
+        return await self._http.call("POST", path, BulkOperation, headers=headers)
 
     # timers, schedules
 
@@ -423,17 +424,19 @@ class AsyncClient(AsyncChanges):
         found = await self._http.call("GET", "/v1/nodes/names", ResultPage[NodeName], query=query)
         return {node.id: node.name for node in found.items}
 
-    async def drain_node(self, node_id: str) -> NodeView:
+    async def drain_node(self, node_id: str, *, idempotency_key: str | None = None) -> NodeView:
         """Let a node finish what it runs and claim nothing more, until it is started again."""
-        return await self._http.call("POST", f"/v1/nodes/{quote(node_id, safe='')}/drain", NodeView)
+        path, headers = f"/v1/nodes/{quote(node_id, safe='')}/drain", once_header(idempotency_key)
+        return await self._http.call("POST", path, NodeView, headers=headers)
 
-    async def pause_all(self, *, note: str | None = None) -> dict[str, Any]:
+    async def pause_all(self, *, note: str | None = None, idempotency_key: str | None = None) -> dict[str, Any]:
         """Pause the whole installation: only runs that are requested explicitly start."""
-        return await self._http.call("POST", "/v1/pause", dict[str, Any], body={"note": note})
+        headers = once_header(idempotency_key)
+        return await self._http.call("POST", "/v1/pause", dict[str, Any], body={"note": note}, headers=headers)
 
-    async def resume_all(self) -> dict[str, Any]:
+    async def resume_all(self, *, idempotency_key: str | None = None) -> dict[str, Any]:
         """Resume the whole installation."""
-        return await self._http.call("POST", "/v1/resume", dict[str, Any])
+        return await self._http.call("POST", "/v1/resume", dict[str, Any], headers=once_header(idempotency_key))
 
     async def list_destinations(self) -> list[DestinationView]:
         """List destinations: who is called, their circuit breakers, and how many runs wait for them."""
@@ -506,9 +509,11 @@ class AsyncClient(AsyncChanges):
         """Readiness of the node. Raises StoreUnavailable while it is not ready."""
         return await self._http.call("GET", "/readyz", dict[str, Any])
 
-    async def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:
-        """Create an API key. Only this response contains the key itself."""
-        return await self._http.call("POST", "/v1/keys", ApiKeyCreated, body=spec)
+    async def create_key(self, spec: ApiKeySpec, *, idempotency_key: str | None = None) -> ApiKeyCreated:
+        """Create an API key. Only this response contains the key itself, and that to a repeat with the same
+        `idempotency_key` by the same API key; the first key of a server can't be asked for again."""
+        headers = {} if idempotency_key is None else once_header(idempotency_key)
+        return await self._http.call("POST", "/v1/keys", ApiKeyCreated, body=spec, headers=headers)
 
     async def list_keys(self, tenant: str | None = None) -> list[ApiKey]:
         """List API keys of your tenant; admins of the tenant `default` can name another."""
@@ -520,9 +525,12 @@ class AsyncClient(AsyncChanges):
 
     # scripts
 
-    async def upload_script(self, code: str, *, name: str | None = None) -> ScriptView:
+    async def upload_script(
+        self, code: str, *, name: str | None = None, idempotency_key: str | None = None
+    ) -> ScriptView:
         """Upload a script for jobs to use by its ID. The same code again changes nothing."""
-        return await self._http.call("POST", "/v1/scripts", ScriptView, body=ScriptUpload(code=code, name=name))
+        body, headers = ScriptUpload(code=code, name=name), once_header(idempotency_key)
+        return await self._http.call("POST", "/v1/scripts", ScriptView, body=body, headers=headers)
 
     async def list_scripts(self, **filters: Any) -> ResultPage[ScriptView]:
         """Get one page of uploaded scripts. Filters: limit, cursor."""

@@ -201,8 +201,10 @@ class Client:
             self._async.restore_version(job_id, version, if_match=if_match, idempotency_key=idempotency_key)
         )
 
-    def undelete_job(self, job: int | str, *, idempotency_key: str | None = None) -> JobView:
-        return self._run(self._async.undelete_job(job, idempotency_key=idempotency_key))
+    def undelete_job(
+        self, job: int | str, *, if_match: int | None = None, idempotency_key: str | None = None
+    ) -> JobView:
+        return self._run(self._async.undelete_job(job, if_match=if_match, idempotency_key=idempotency_key))
 
     def list_alerts(self, **filters: Any) -> ResultPage[IncidentView]:
         return self._run(self._async.list_alerts(**filters))
@@ -210,8 +212,8 @@ class Client:
     def incident_bundle(self, incident_id: int) -> dict[str, Any]:
         return self._run(self._async.incident_bundle(incident_id))
 
-    def test_channel(self, channel: str) -> ChannelTest:
-        return self._run(self._async.test_channel(channel))
+    def test_channel(self, channel: str, *, idempotency_key: str | None = None) -> ChannelTest:
+        return self._run(self._async.test_channel(channel, idempotency_key=idempotency_key))
 
     def list_audit(self, **filters: Any) -> ResultPage[AuditEntry]:
         return self._run(self._async.list_audit(**filters))
@@ -344,8 +346,8 @@ class Client:
     def iter_operations(self, **filters: Any) -> Iterator[BulkOperation]:
         return self._each(self._async.iter_operations(**filters))
 
-    def abort_operation(self, operation_id: int) -> BulkOperation:
-        return self._run(self._async.abort_operation(operation_id))
+    def abort_operation(self, operation_id: int, *, idempotency_key: str | None = None) -> BulkOperation:
+        return self._run(self._async.abort_operation(operation_id, idempotency_key=idempotency_key))
 
     # timers, schedules
 
@@ -366,14 +368,14 @@ class Client:
     def node_names(self, ids: Iterable[str]) -> dict[str, str]:
         return self._run(self._async.node_names(ids))
 
-    def drain_node(self, node_id: str) -> NodeView:
-        return self._run(self._async.drain_node(node_id))
+    def drain_node(self, node_id: str, *, idempotency_key: str | None = None) -> NodeView:
+        return self._run(self._async.drain_node(node_id, idempotency_key=idempotency_key))
 
-    def pause_all(self, *, note: str | None = None) -> dict[str, Any]:
-        return self._run(self._async.pause_all(note=note))
+    def pause_all(self, *, note: str | None = None, idempotency_key: str | None = None) -> dict[str, Any]:
+        return self._run(self._async.pause_all(note=note, idempotency_key=idempotency_key))
 
-    def resume_all(self) -> dict[str, Any]:
-        return self._run(self._async.resume_all())
+    def resume_all(self, *, idempotency_key: str | None = None) -> dict[str, Any]:
+        return self._run(self._async.resume_all(idempotency_key=idempotency_key))
 
     def list_destinations(self) -> list[DestinationView]:
         return self._run(self._async.list_destinations())
@@ -415,8 +417,8 @@ class Client:
         """Readiness of the node. Raises StoreUnavailable while it is not ready."""
         return self._run(self._async.ready())
 
-    def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:
-        return self._run(self._async.create_key(spec))
+    def create_key(self, spec: ApiKeySpec, *, idempotency_key: str | None = None) -> ApiKeyCreated:
+        return self._run(self._async.create_key(spec, idempotency_key=idempotency_key))
 
     def list_keys(self, tenant: str | None = None) -> list[ApiKey]:
         return self._run(self._async.list_keys(tenant))
@@ -426,8 +428,8 @@ class Client:
 
     # scripts
 
-    def upload_script(self, code: str, *, name: str | None = None) -> ScriptView:
-        return self._run(self._async.upload_script(code, name=name))
+    def upload_script(self, code: str, *, name: str | None = None, idempotency_key: str | None = None) -> ScriptView:
+        return self._run(self._async.upload_script(code, name=name, idempotency_key=idempotency_key))
 
     def list_scripts(self, **filters: Any) -> ResultPage[ScriptView]:
         return self._run(self._async.list_scripts(**filters))

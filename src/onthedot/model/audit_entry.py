@@ -30,6 +30,7 @@ AuditVerb = Literal[
     "revoke_key",
     "freeze",
     "unfreeze",
+    "drain",
     "login",
     "logout",
 ]

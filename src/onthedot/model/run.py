@@ -148,14 +148,20 @@ class RefusedResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunTrigger(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What started a run. `run_id`: the run that ended before it (chain), or that this one tries again (retry)."""
+    """What started a run. `run_id`: the run that ended before it (chain), or that this one tries again (retry).
+    `actor`: who asked for it (manual, backfill, retry): the name of their API key; "open" on a server without keys."""
 
     kind: TriggerKind
     run_id: str | msgspec.UnsetType = msgspec.UNSET
+    actor: str | msgspec.UnsetType = msgspec.UNSET
 
 
-def trigger_of(kind: RunKind, parent: str | None) -> RunTrigger:
-    return RunTrigger(kind=_TRIGGERS[kind], run_id=msgspec.UNSET if parent is None else parent)
+def trigger_of(kind: RunKind, parent: str | None, actor: str | None = None) -> RunTrigger:
+    return RunTrigger(
+        kind=_TRIGGERS[kind],
+        run_id=msgspec.UNSET if parent is None else parent,
+        actor=msgspec.UNSET if actor is None else actor,
+    )
 
 
 def kind_of_trigger(trigger: TriggerKind) -> RunKind:

@@ -12,6 +12,7 @@ from onthedot.model.alerts import AlertCondition
 from onthedot.model.incident import ChannelTest, ChannelView, IncidentState, IncidentView
 from onthedot.service.base import ServiceBase
 from onthedot.service.keys import DEFAULT_TENANT
+from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.store import IncidentFilter, Page
 
 __all__ = ["AlertVerbs"]
@@ -59,7 +60,7 @@ class AlertVerbs(ServiceBase):
     async def count_open_incidents(self, tenant: int) -> int:
         return await self.store.count_open_incidents(tenant)
 
-    async def test_channel(self, tenant: int, name: str) -> ChannelTest:
+    async def test_channel(self, tenant: int, name: str, idempotency_key: IdempotencyKey | None = None) -> ChannelTest:
         """Send a test message by this node, at once."""
         if tenant != DEFAULT_TENANT:
             raise Forbidden("only admins of the default tenant can test a channel: it gets the alerts of all tenants")
@@ -72,6 +73,16 @@ class AlertVerbs(ServiceBase):
                 given=name[:200],
                 accepted=f"one of {known}" if known else "none: the settings define no channel ([channels.NAME])",
             )
+        repeat = idempotency("test_channel", idempotency_key, body=name)
+        if repeat is None:
+            return await self._sent_to(channel, name)
+        if (done := await self.store.begin_once(tenant, repeat, ChannelTest)) is not None:
+            return done
+        result = await self._sent_to(channel, name)
+        await self.store.keep_once(tenant, repeat, result)
+        return result
+
+    async def _sent_to(self, channel: Channel, name: str) -> ChannelTest:
         base, began, error = self.settings.callback_base, self.clock.monotonic(), None
         try:
             await channel.send(test_message(name, None if base is None else f"{base}/alerts"))

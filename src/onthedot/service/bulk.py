@@ -70,8 +70,11 @@ class BulkVerbs(ServiceBase):
     async def list_operations(self, tenant: int, limit: int = 50, cursor: str | None = None) -> Page[BulkOperation]:
         return await self.store.list_operations(tenant, limit=limit, cursor=cursor)
 
-    async def abort_operation(self, tenant: int, operation_id: int) -> BulkOperation:
-        return await self.store.abort_operation(tenant, operation_id)
+    async def abort_operation(
+        self, tenant: int, operation_id: int, idempotency_key: IdempotencyKey | None = None
+    ) -> BulkOperation:
+        repeat = idempotency("abort", idempotency_key, operation_id)
+        return await self.store.abort_operation(tenant, operation_id, idempotency=repeat)
 
 
 def _checked(asked: BulkRequest, now: int) -> BulkRequest:

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from onthedot.errors import Conflict, Forbidden, NotFound, OnTheDotError, StoreMoved
+from onthedot.errors import Forbidden, OnTheDotError, StoreMoved
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobView
 from onthedot.model.labels import NodeOffer, Requirement, missing_labels, type_of
 from onthedot.model.node import NodeView
 from onthedot.service.base import ServiceBase
 from onthedot.service.keys import DEFAULT_TENANT
+from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.store import BacklogCount, StoreStats
 from onthedot.telemetry import emit
 
@@ -69,17 +70,14 @@ class ClusterVerbs(ServiceBase):
         """Names by id, also of nodes that are gone. Those that nobody knows are left out."""
         return await self.store.names_of_nodes(sorted({each for each in ids if each}))
 
-    async def drain_node(self, tenant: int, node_id: str) -> NodeView:
+    async def drain_node(self, tenant: int, node_id: str, idempotency_key: IdempotencyKey | None = None) -> NodeView:
         """It claims nothing more and ends what it has; it goes on when it is started again. Drained twice is once."""
         if tenant != DEFAULT_TENANT:
             raise Forbidden("only admins of the default tenant can drain a node: it runs the jobs of all tenants")
-        found = {node.id: node for node in await self.store.list_nodes()}
-        if node_id not in found:
-            raise NotFound(f"node {node_id[:100]!r} not found")
-        if found[node_id].state == "lost" or not await self.store.drain(node_id):
-            raise Conflict(f"node {node_id!r} was lost: other nodes have taken over its runs")
+        repeat = idempotency("drain", idempotency_key, node_id)
+        node = await self.store.drain(node_id, tenant, idempotency=repeat)
         emit("node.draining", node=node_id)
-        return msgspec.structs.replace(found[node_id], state="draining")
+        return node
 
     async def stats(self, tenant: int) -> StoreStats:
         found = await self.store.stats(tenant)

@@ -6,6 +6,7 @@ from onthedot.errors import Forbidden
 from onthedot.model.freeze import Freeze
 from onthedot.service.base import ServiceBase
 from onthedot.service.keys import DEFAULT_TENANT
+from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.telemetry import emit
 
 __all__ = ["FreezeVerbs"]
@@ -17,17 +18,18 @@ KNOWN_FOR = 1.0
 class FreezeVerbs(ServiceBase):
     _freeze_known: tuple[float, Freeze | None] | None = None
 
-    async def freeze(self, tenant: int, note: str | None) -> Freeze:
+    async def freeze(self, tenant: int, note: str | None, idempotency_key: IdempotencyKey | None = None) -> Freeze:
         _only_default(tenant)
-        found = await self.store.freeze(tenant, note)
+        repeat = idempotency("freeze", idempotency_key, body=note)
+        found = await self.store.freeze(tenant, note, idempotency=repeat)
         self._freeze_known = None
         emit("installation.frozen", note=found.note, by=found.by)
         await self.hint_orders()
         return found
 
-    async def unfreeze(self, tenant: int) -> bool:
+    async def unfreeze(self, tenant: int, idempotency_key: IdempotencyKey | None = None) -> bool:
         _only_default(tenant)
-        was = await self.store.unfreeze(tenant)
+        was = await self.store.unfreeze(tenant, idempotency=idempotency("unfreeze", idempotency_key))
         self._freeze_known = None
         if was:
             emit("installation.unfrozen")

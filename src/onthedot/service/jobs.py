@@ -187,17 +187,31 @@ class JobVerbs(ScriptVerbs):
         emit("job.deleted", tenant=tenant, job_id=job_id)
         await self.hint_orders()
 
-    async def undelete_job(self, tenant: int, job_id: int, idempotency_key: IdempotencyKey | None = None) -> JobView:
-        """The job comes back as it was, if it was deleted in the last 10 minutes."""
+    async def undelete_job(
+        self,
+        tenant: int,
+        job_id: int,
+        idempotency_key: IdempotencyKey | None = None,
+        versions: frozenset[int] | None = None,
+    ) -> JobView:
+        """The job comes back as it was, if it was deleted in the last 10 minutes. `versions`: only if it had one of
+        these."""
         repeat = idempotency("undelete", idempotency_key, job_id)
-        job = await self.store.undelete_job(tenant, job_id, idempotency=repeat)
+        job = await self.store.undelete_job(tenant, job_id, versions=versions, idempotency=repeat)
         emit("job.changed", tenant=tenant, job_id=job_id)
         await self.hint(job)
         return job
 
     async def deleted_by_key(self, tenant: int, key: str) -> int:
-        """The id of the job with this key that was deleted last."""
-        return await self.store.deleted_by_key(tenant, key)
+        """The id of the job with this key that was deleted last; if there is none, of the one that has the key: it may
+        have been brought back already."""
+        try:
+            return await self.store.deleted_by_key(tenant, key)
+        except NotFound as unknown:
+            try:
+                return (await self.store.get_job_by_key(tenant, key)).id
+            except NotFound:
+                raise unknown from None
 
     async def _update(
         self,

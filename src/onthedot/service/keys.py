@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import hmac
 import secrets
 from collections.abc import Callable
 
@@ -14,6 +16,7 @@ from onthedot.model.actor import ChangeActor
 from onthedot.model.key import SETTING_KEY, ApiKey, ApiKeyCreated, ApiKeySpec, Scope
 from onthedot.service.base import ServiceBase
 from onthedot.service.checking import TargetRules
+from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.settings import Settings
 from onthedot.store import Store
 
@@ -60,6 +63,13 @@ def hash_key(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
+def _key_of(credential: str, salt: str) -> str:
+    """A key that its maker can be told again for as long as the salt is kept, and that is stored nowhere: whoever reads
+    the database has the salt, and of the credential a hash."""
+    made = hmac.digest(credential.encode(), f"onthedot api key {salt}".encode(), "sha256")
+    return "otd_" + base64.urlsafe_b64encode(made).decode().rstrip("=")
+
+
 def _hash_session(token: str) -> str:
     """Never the hash of a key: what is stored of the one can't be found as the other."""
     return hash_key(f"session {token}")
@@ -73,15 +83,31 @@ class KeyVerbs(ServiceBase):
         self._locked = (0.0, False)  # (believed until, whether a key was ever made); once made, for ever
         self.when_key_made: Callable[[], None] = lambda: None
 
-    async def create_key(self, spec: ApiKeySpec) -> ApiKeyCreated:
+    async def create_key(
+        self,
+        spec: ApiKeySpec,
+        tenant: int = DEFAULT_TENANT,
+        idempotency_key: IdempotencyKey | None = None,
+        credential: str | None = None,
+    ) -> ApiKeyCreated:
+        """`tenant` asks, with the API key or the session `credential`: a repeat by the same one gets the same key."""
         if spec.name == SETTING_KEY:
             told = "this name is reserved for the key that comes from the setting ADMIN_KEY"
             raise Invalid.one("name", told, given=spec.name, accepted="any other name")
-        key, first = new_key(), not await self.store.any_key()
-        info = await self.store.create_key(spec, hash_key(key), key[:SHOWN])
+        salt, key, repeat = "", new_key(), None
+        if idempotency_key is not None and credential is not None:
+            repeat = idempotency("create_key", idempotency_key, hash_key(f"asker {credential}"), body=spec)
+        if repeat is not None and credential is not None:
+            salt = secrets.token_urlsafe(32)
+            key = _key_of(credential, salt)
+        made = await self.store.create_key(
+            spec, hash_key(key), key[:SHOWN], salt=salt, tenant=tenant, idempotency=repeat
+        )
         self.forget_keys()
         self.when_key_made()
-        return ApiKeyCreated(key=key, info=info, first=first)
+        if made.salt != salt and credential is not None:
+            key = _key_of(credential, made.salt)
+        return ApiKeyCreated(key=key, info=made.info, first=made.first)
 
     async def set_admin_key(self, key: str) -> bool:
         """The key that the settings name: stored hashed, valid from now on, the one before it revoked."""

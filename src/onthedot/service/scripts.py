@@ -17,6 +17,7 @@ from onthedot.model.script import LONGEST_CODE, ScriptDetail, ScriptUpload, Scri
 from onthedot.model.targets import ScriptTarget, Target
 from onthedot.objects import ObjectStore, open_objects
 from onthedot.service.base import ServiceBase
+from onthedot.service.repeats import IdempotencyKey, idempotency
 from onthedot.store import Page
 from onthedot.telemetry import emit
 
@@ -30,15 +31,19 @@ class ScriptVerbs(ServiceBase):
     def objects(self) -> ObjectStore:
         return open_objects(self.settings.object_store)
 
-    async def upload_script(self, tenant: int, upload: ScriptUpload) -> tuple[ScriptView, bool]:
+    async def upload_script(
+        self, tenant: int, upload: ScriptUpload, idempotency_key: IdempotencyKey | None = None
+    ) -> tuple[ScriptView, bool]:
         """True if it is new. What is there already keeps its name."""
         content = upload.code.encode()
         if len(content) > LONGEST_CODE:
             raise TooLarge(f"a script can have at most {LONGEST_CODE // 1024} KiB, this one has {len(content) // 1024}")
-        script = script_id(content)
+        script, repeat = script_id(content), idempotency("upload_script", idempotency_key, body=upload)
         place = object_name(tenant, script)
+        if repeat is not None:
+            await self.store.refuse_other_bodies(tenant, [repeat])
         await self.objects.put(place, content)
-        view, is_new = await self.store.add_script(tenant, script, upload.name, len(content))
+        view, is_new = await self.store.add_script(tenant, script, upload.name, len(content), idempotency=repeat)
         if not await self.objects.exists(place):
             await self.objects.put(place, content)
         if is_new:

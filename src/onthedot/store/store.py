@@ -23,6 +23,7 @@ from onthedot.store.jobs.carry_out import NotesOfRuns
 from onthedot.store.jobs.chains import JobChains
 from onthedot.store.jobs.close_one_offs import OneOffClosing
 from onthedot.store.jobs.floor_watch import FloorWatch
+from onthedot.store.jobs.idempotency import OutsideActs
 from onthedot.store.jobs.jobs import Jobs
 from onthedot.store.jobs.lists import JobLists
 from onthedot.store.jobs.noticed import NoticedJobs
@@ -97,6 +98,7 @@ class Store(
     Objectives,
     FloorWatch,
     Diagnosis,
+    OutsideActs,
 ):
     """One public method = one transaction = one sentence of the product. The same meaning on every driver."""
 

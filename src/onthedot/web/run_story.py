@@ -10,7 +10,7 @@ from onthedot.model.instant import parse_rfc3339
 from onthedot.model.run import AttemptView, RefusedResult, RunView
 from onthedot.web.words import how_long, node_name, sentence
 
-__all__ = ["TRIGGERS", "StoryEvent", "Verdict", "story_of", "trigger_words", "verdict_of", "waiting_words"]
+__all__ = ["TRIGGERS", "StoryEvent", "Verdict", "asked_by", "story_of", "trigger_words", "verdict_of", "waiting_words"]
 
 LIVE = ("PENDING", "EXECUTING")
 TRIGGERS = [
@@ -100,6 +100,11 @@ class Verdict(msgspec.Struct, frozen=True):
 
 def trigger_words(run: RunView) -> str:
     return _TRIGGERS[run.trigger.kind]
+
+
+def asked_by(run: RunView) -> str | None:
+    """Who asked for it, where that is somebody: a server without keys does not know."""
+    return run.trigger.actor if run.trigger.actor and run.trigger.actor != "open" else None
 
 
 def waiting_words(run: RunView) -> str | None:
@@ -210,7 +215,7 @@ def story_of(run: RunView, nodes: Mapping[str, str]) -> list[StoryEvent]:
         StoryEvent(
             title="Scheduled" if run.trigger.kind == "schedule" else "Created",
             at=run.scheduled_for,
-            text=trigger_words(run),
+            text=trigger_words(run) + (f", {actor}" if (actor := asked_by(run)) else ""),
             run_id=run.trigger.run_id or None,
         )
     ]

@@ -482,6 +482,13 @@ CREATE TABLE rollups (
     PRIMARY KEY (tenant, step, at)
 );
 
+CREATE TABLE run_actors (
+    run_id text COLLATE C NOT NULL,
+    actor text COLLATE C NOT NULL,
+    created_at bigint NOT NULL,
+    PRIMARY KEY (run_id)
+);
+
 CREATE TABLE run_groups (
     group_key text COLLATE C NOT NULL,
     PRIMARY KEY (group_key)
@@ -668,6 +675,8 @@ CREATE INDEX refused_results_age ON public.refused_results USING btree (refused_
 CREATE UNIQUE INDEX refused_results_pkey ON public.refused_results USING btree (run_id, token, node);
 CREATE INDEX rollups_age ON public.rollups USING btree (step, at);
 CREATE UNIQUE INDEX rollups_pkey ON public.rollups USING btree (tenant, step, at);
+CREATE INDEX run_actors_age ON public.run_actors USING btree (created_at);
+CREATE UNIQUE INDEX run_actors_pkey ON public.run_actors USING btree (run_id);
 CREATE UNIQUE INDEX run_groups_pkey ON public.run_groups USING btree (group_key);
 CREATE INDEX run_logs_age ON public.run_logs USING btree (updated_at);
 CREATE UNIQUE INDEX run_logs_pkey ON public.run_logs USING btree (run_id);

@@ -423,6 +423,12 @@ CREATE TABLE rollups (
     PRIMARY KEY (tenant, step, at)
 ) WITHOUT ROWID;
 
+CREATE TABLE run_actors (
+    run_id     TEXT PRIMARY KEY,
+    actor      TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE run_groups (
     group_key TEXT PRIMARY KEY
 );
@@ -616,6 +622,8 @@ CREATE INDEX operations_to_do ON operations (next_at) WHERE state = 'running';
 CREATE INDEX refused_results_age ON refused_results (refused_at);
 
 CREATE INDEX rollups_age ON rollups (step, at);
+
+CREATE INDEX run_actors_age ON run_actors (created_at);
 
 CREATE INDEX run_logs_age ON run_logs (updated_at);
 

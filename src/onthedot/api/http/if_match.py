@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from onthedot.api.context import service_of, tenant_of
-from onthedot.errors import Invalid, VersionMismatch
+from onthedot.api.http.problems import HttpProblem
+from onthedot.api.operations import operation_of
+from onthedot.errors import Invalid
 from onthedot.model.job import JobView
 
-__all__ = ["parse_if_match", "version_named", "version_wanted"]
+__all__ = ["parse_if_match", "refuse_unversioned", "version_named", "version_wanted"]
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 
@@ -34,17 +36,30 @@ def parse_if_match(header: str | None) -> frozenset[int] | None:
     return frozenset(versions)
 
 
+def refuse_unversioned(connection: HTTPConnection) -> None:
+    """A condition on what has no version is never met: to carry the request out all the same would be what who sent it
+    wanted to rule out. `*` asks only that it exists."""
+    if parse_if_match(header := connection.headers.get("if-match")) is not None:
+        declared = operation_of(connection)
+        raise HttpProblem(
+            412,
+            f"{declared.method} {declared.path} does not support If-Match: it changes nothing that has an ETag. "
+            f"Nothing was changed (given: {str(header)[:100]}); leave If-Match out",
+        )
+
+
 async def version_wanted(header: str | None, read: Callable[[], Awaitable[JobView]]) -> int | None:
-    """The one version that an update may start from. Of several tags, the one that the job has now."""
+    """The one version that an update may start from. Of several tags, the one that the job has now. If it has none of
+    them, the highest: the job is asked again in the transaction, where a repeat of what was carried out is known."""
     versions = parse_if_match(header)
     if versions is None:
         return None
     if len(versions) == 1:
         return next(iter(versions))
+    if not versions:
+        return 0
     current = (await read()).version
-    if current not in versions:
-        raise VersionMismatch(f"the job has version {current}")
-    return current
+    return current if current in versions else max(versions)
 
 
 async def version_named(request: Request, job_id: int) -> int | None:

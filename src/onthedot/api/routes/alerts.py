@@ -8,6 +8,7 @@ from starlette.requests import Request
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_json
+from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.paging import PAGING, page_answer
 from onthedot.api.http.path_ids import whole_id
 from onthedot.api.http.query_params import choice, instant, read_query, text
@@ -77,6 +78,8 @@ async def list_channels(request: Request) -> HttpResponse:
     group="Alerts",
     body=ChannelTestRequest,
     answers={200: ChannelTest},
+    problems=(409,),
+    idempotent=True,
     example={"channel": "ops"},
 )
 async def test_channel(request: Request) -> HttpResponse:
@@ -86,7 +89,8 @@ async def test_channel(request: Request) -> HttpResponse:
     Only for admins of the default tenant: channels belong to all.
     """
     asked = await read_json(request, ChannelTestRequest)
-    return responses.json(await service_of(request).test_channel(tenant_of(request), asked.channel))
+    key = await idempotency_key(request)
+    return responses.json(await service_of(request).test_channel(tenant_of(request), asked.channel, key))
 
 
 routes = [list_alerts, bundle_incident, list_channels, test_channel]

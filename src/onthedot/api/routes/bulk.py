@@ -80,6 +80,7 @@ async def get_operation(request: Request) -> HttpResponse:
     body_required=False,
     answers={200: BulkOperation},
     problems=(409,),
+    idempotent=True,
 )
 async def abort_operation(request: Request) -> HttpResponse:
     """Abort a bulk operation.
@@ -87,7 +88,8 @@ async def abort_operation(request: Request) -> HttpResponse:
     It stops after the current portion. What is done stays done.
     """
     await read_optional_json(request, EmptyBody)
-    return responses.json(await service_of(request).abort_operation(tenant_of(request), operation_id_of(request)))
+    operation_id, key = operation_id_of(request), await idempotency_key(request)
+    return responses.json(await service_of(request).abort_operation(tenant_of(request), operation_id, key))
 
 
 routes = [start_operation, list_operations, get_operation, abort_operation]

@@ -10,6 +10,7 @@ from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import EmptyBody, read_optional_json
 from onthedot.api.http.idempotency import idempotency_key
+from onthedot.api.http.if_match import parse_if_match
 from onthedot.api.http.path_ids import job_id_of, job_key_of
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
@@ -25,6 +26,7 @@ _SAID: dict[str, Any] = {
     "answers": {200: JobView},
     "problems": (409,),
     "idempotent": True,
+    "conditional": True,
     "etag": True,
 }
 
@@ -34,7 +36,8 @@ async def undelete_job(request: Request) -> HttpResponse:
     """Bring back a deleted job.
 
     For 10 minutes after it was deleted; then 404. It keeps its ID, key, version and history. Slots that passed while
-    it was deleted are not run. 409 if its key is used by another job now.
+    it was deleted are not run. 409 if its key is used by another job now. `If-Match` refers to the version that it had
+    when it was deleted.
     """
     return await _bring_back(request, job_id_of(request))
 
@@ -50,8 +53,8 @@ async def undelete_job_by_key(request: Request) -> HttpResponse:
 
 async def _bring_back(request: Request, job_id: int) -> HttpResponse:
     await read_optional_json(request, EmptyBody)
-    key = await idempotency_key(request)
-    job = await service_of(request).undelete_job(tenant_of(request), job_id, key)
+    key, versions = await idempotency_key(request), parse_if_match(request.headers.get("if-match"))
+    job = await service_of(request).undelete_job(tenant_of(request), job_id, key, versions)
     return responses.job_answer(await shown(request, job))
 
 

@@ -9,7 +9,8 @@ from starlette.requests import Request
 
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
-from onthedot.api.http.bodies import read_optional_json
+from onthedot.api.http.bodies import EmptyBody, read_optional_json
+from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import KIB, operation
 from onthedot.model.freeze import Freeze
@@ -39,6 +40,7 @@ class InstallationState(msgspec.Struct, frozen=True, kw_only=True):
     body=FreezeNote,
     body_required=False,
     answers={200: InstallationState},
+    idempotent=True,
     limit=16 * KIB,
     example={"note": "database maintenance"},
 )
@@ -49,18 +51,29 @@ async def pause_installation(request: Request) -> HttpResponse:
     later. What runs goes on. Only for admins of the default tenant.
     """
     asked = await read_optional_json(request, FreezeNote)
-    found = await service_of(request).freeze(tenant_of(request), asked.note)
+    found = await service_of(request).freeze(tenant_of(request), asked.note, await idempotency_key(request))
     return responses.json(InstallationState(paused=True, freeze=found))
 
 
-@operation("POST", "/v1/resume", "admin", group="Cluster", answers={200: InstallationState}, limit=16 * KIB)
+@operation(
+    "POST",
+    "/v1/resume",
+    "admin",
+    group="Cluster",
+    body=EmptyBody,
+    body_required=False,
+    answers={200: InstallationState},
+    idempotent=True,
+    limit=16 * KIB,
+)
 async def resume_installation(request: Request) -> HttpResponse:
     """Resume the whole installation.
 
     Slots missed during the pause are not run, they are recorded as skipped with the reason `paused`; one-off runs and
     retries are made up for. Jobs that were paused by themselves stay paused.
     """
-    await service_of(request).unfreeze(tenant_of(request))
+    await read_optional_json(request, EmptyBody)
+    await service_of(request).unfreeze(tenant_of(request), await idempotency_key(request))
     return responses.json(InstallationState(paused=False, freeze=None))
 
 

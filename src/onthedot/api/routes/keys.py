@@ -5,16 +5,18 @@ from __future__ import annotations
 import msgspec
 from starlette.requests import Request
 
+from onthedot.api.auth import bearer_of, session_of
 from onthedot.api.context import address_of, principal_of, service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_json
+from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.path_ids import whole_id
 from onthedot.api.http.query_params import read_query, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 from onthedot.errors import Forbidden
 from onthedot.model.key import ApiKey, ApiKeyCreated, ApiKeySpec
-from onthedot.service import DEFAULT_TENANT
+from onthedot.service import DEFAULT_TENANT, Repeat
 from onthedot.telemetry import emit
 
 __all__ = ["end_key", "make_key", "routes"]
@@ -41,23 +43,25 @@ class KeyList(msgspec.Struct, frozen=True):
     body=ApiKeySpec,
     answers={201: ApiKeyCreated},
     problems=(409,),
+    idempotent=True,
     example={"name": "ci", "scope": "write", "expires": "90d"},
 )
 async def create_key(request: Request) -> HttpResponse:
     """Create an API key.
 
-    The key is shown only in this response.
-    After the first key (`first` is true) every request needs a key, on all nodes within two seconds.
-    Idempotency-Key is not honoured here: to repeat the response, the key would have to be stored.
+    The key is shown only in this response, and in that to a repeat under the same Idempotency-Key by the same API key
+    or session. After the first key (`first` is true) every request needs a key, on all nodes within two seconds.
     """
-    created = await make_key(request, await read_json(request, ApiKeySpec))
+    created = await make_key(request, await read_json(request, ApiKeySpec), await idempotency_key(request))
     return responses.json(created, 201, {"location": f"/v1/keys/{created.info.id}"})
 
 
-async def make_key(request: Request, asked: ApiKeySpec) -> ApiKeyCreated:
+async def make_key(request: Request, asked: ApiKeySpec, repeat: Repeat | None = None) -> ApiKeyCreated:
     """For the API and the page: of a tenant that who asks may name, and told to the operator's log."""
     spec = await _own_tenant(request, asked)
-    created = await service_of(request).create_key(spec)
+    session = session_of(request)
+    credential = bearer_of(request.headers.get("authorization")) or (None if session is None else session.token)
+    created = await service_of(request).create_key(spec, tenant_of(request), repeat, credential)
     _tell("key.created", request, key_id=created.info.id, name=spec.name, scope=spec.scope, of=spec.tenant)
     return created
 

@@ -7,6 +7,8 @@ from starlette.requests import Request
 
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
+from onthedot.api.http.bodies import EmptyBody, read_optional_json
+from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.query_params import Param, read_query
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
@@ -66,14 +68,26 @@ async def node_names(request: Request) -> HttpResponse:
     return responses.json(NodeNames([NodeName(id=each, name=found[each]) for each in ids if each in found]))
 
 
-@operation("POST", "/v1/nodes/{node_id}/drain", "admin", group="Cluster", answers={200: NodeView}, problems=(404, 409))
+@operation(
+    "POST",
+    "/v1/nodes/{node_id}/drain",
+    "admin",
+    group="Cluster",
+    body=EmptyBody,
+    body_required=False,
+    answers={200: NodeView},
+    problems=(404, 409),
+    idempotent=True,
+)
 async def drain_node(request: Request) -> HttpResponse:
     """Drain a node.
 
     Within a second it stops claiming runs. What it has claimed runs to its end, and its API keeps responding. A node
     that is started again claims again. Only for admins of the default tenant: nodes belong to all.
     """
-    return responses.json(await service_of(request).drain_node(tenant_of(request), request.path_params["node_id"]))
+    await read_optional_json(request, EmptyBody)
+    node_id, key = request.path_params["node_id"], await idempotency_key(request)
+    return responses.json(await service_of(request).drain_node(tenant_of(request), node_id, key))
 
 
 @operation("GET", "/v1/stats", "read", group="Cluster", answers={200: StoreStats})

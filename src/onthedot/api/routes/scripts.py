@@ -8,6 +8,7 @@ from starlette.requests import Request
 from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_body
+from onthedot.api.http.idempotency import idempotency_key
 from onthedot.api.http.paging import PAGING, page_answer
 from onthedot.api.http.query_params import read_query
 from onthedot.api.http.responses import HttpResponse
@@ -36,6 +37,7 @@ class ScriptList(msgspec.Struct, frozen=True):
     group="Scripts",
     body=ScriptUpload,
     answers={201: ScriptView, 200: ScriptView},
+    idempotent=True,
     limit=LARGEST,
     example={
         "name": "report.py",
@@ -50,8 +52,9 @@ async def upload_script(request: Request) -> HttpResponse:
     """
     raw = await read_body(request)
     service = service_of(request)
-    decoding = service.aside.run(decode_json, raw, ScriptUpload)  # beside the loop: a megabyte takes milliseconds
-    view, is_new = await service.upload_script(tenant_of(request), await decoding)
+    # beside the loop: a megabyte takes milliseconds
+    upload = await service.aside.run(decode_json, raw, ScriptUpload)
+    view, is_new = await service.upload_script(tenant_of(request), upload, await idempotency_key(request))
     return responses.json(view, 201 if is_new else 200, {"location": f"/v1/scripts/{view.id}"})
 
 

@@ -21,6 +21,7 @@ from onthedot.store.jobs.chains import refuse_if_named
 from onthedot.store.jobs.rows import job_record
 from onthedot.store.jobs.sequences import take_run_numbers
 from onthedot.store.jobs.verbs import pause_change
+from onthedot.store.runs.actors import note_actors
 from onthedot.store.runs.groups import call_next
 from onthedot.store.runs.manual import fill_slots
 from onthedot.store.runs.row import add_runs, new_run
@@ -176,6 +177,7 @@ async def _run(tx: Transaction, tenant: int, ids: Sequence[int], said_by: SaidBy
         )
     if runs:
         await add_runs(tx, runs)
+        await note_actors(tx, runs, said_by.actor)
         if own is not None:
             text = encode_json(own).decode()
             await tx.execute("give_params", Rows([GivenParams(run.id, tenant, text, now) for run in runs]))
@@ -214,7 +216,7 @@ async def _backfill(tx: Transaction, tenant: int, ids: Sequence[int], said_by: S
             continue
         try:
             refuse_quarantined(job)
-            made = await fill_slots(tx, job, start, end, SLOTS_MOST, force=said.force)
+            made = await fill_slots(tx, job, start, end, SLOTS_MOST, said_by.actor, force=said.force)
         except (Conflict, Invalid) as refused:  # before anything was written
             tally.refuse(job_id, str(refused))
             continue

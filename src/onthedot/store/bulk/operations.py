@@ -110,7 +110,9 @@ class BulkOperations(Topic):
         more = seal_cursor(asked, shown[-1]["id"]) if shown and shown[0]["found"] > len(shown) else None
         return Page(items=[operation_view(row) for row in shown], next=more)
 
-    async def abort_operation(self, tenant: int, operation_id: int) -> BulkOperation:
+    async def abort_operation(
+        self, tenant: int, operation_id: int, *, idempotency: Idempotency | None = None
+    ) -> BulkOperation:
         """After the portion that is being done. What is done stays done. Aborted again: the same answer."""
 
         async def abort(tx: Transaction) -> BulkOperation:
@@ -123,7 +125,7 @@ class BulkOperations(Topic):
                 await write_audit(tx, "abort_operation", tenant, await tx.now(), summary=said)
             return operation
 
-        return await self.as_asked(abort)
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, BulkOperation, lambda: abort(tx)))
 
     async def wait_for_operation(self) -> int | None:
         """Milliseconds until there is a portion to do; None: there is none."""

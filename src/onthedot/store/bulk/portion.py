@@ -135,7 +135,7 @@ class BulkPortion:
             step.stop(f"the job {'was deleted' if job is None else 'is quarantined'}")
             return
         slots, after = await slots_from(tx, job, start, parse_rfc3339(said.end) or 0, size, force=said.force)
-        tally.done = self.size = len(await add_slots(tx, job, slots)) if slots else 0
+        tally.done = self.size = len(await add_slots(tx, job, slots, operation.by)) if slots else 0
         step.count(tally)
         step.at([start if after is None else after], over=after is None)
         step.pause(gap if slots else 0)
@@ -181,7 +181,7 @@ class BulkPortion:
             await tx.rows("lock_jobs", job_ids)
             jobs = await self._specs.read(tx, job_ids)
             alive = [(row, jobs[row["job_id"]]) for row in letters.rows if row["job_id"] in jobs]
-            new = await drive_again(tx, alive, await tx.now(), backlog=True)
+            new = await drive_again(tx, alive, await tx.now(), backlog=True, by=operation.by)
             for row in letters.rows:
                 if row["job_id"] not in jobs:
                     tally.refuse(row["id"], f"job {row['job_id']} was deleted")

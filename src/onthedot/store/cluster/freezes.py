@@ -14,16 +14,17 @@ from onthedot.model.instant import format_instant
 from onthedot.store.abandoned_requests import acting
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs.audit_log import write_audit
+from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.topic import Topic
 
 __all__ = ["Freezes", "read_freeze"]
 
 
 class Freezes(Topic):
-    async def freeze(self, tenant: int, note: str | None) -> Freeze:
+    async def freeze(self, tenant: int, note: str | None, *, idempotency: Idempotency | None = None) -> Freeze:
         """Pause everything. If it is paused already, the note is replaced, if one is given."""
 
-        async def body(tx: Transaction) -> Freeze:
+        async def pause(tx: Transaction) -> Freeze:
             who, now = acting(), await tx.now()
             before = await read_freeze(tx)
             if before is None:
@@ -37,19 +38,19 @@ class Freezes(Topic):
             assert after is not None
             return after
 
-        return await self.as_asked(body)
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, Freeze, lambda: pause(tx)))
 
-    async def unfreeze(self, tenant: int) -> bool:
+    async def unfreeze(self, tenant: int, *, idempotency: Idempotency | None = None) -> bool:
         """Whether it was paused."""
 
-        async def body(tx: Transaction) -> bool:
+        async def resume(tx: Transaction) -> bool:
             now = await tx.now()
             if not await tx.execute("end_freeze", now):
                 return False
             await write_audit(tx, "unfreeze", tenant, now)
             return True
 
-        return await self.as_asked(body)
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, bool, lambda: resume(tx)))
 
     async def current_freeze(self) -> Freeze | None:
         return await self.driver.read(read_freeze)

@@ -11,9 +11,10 @@ from onthedot.model.instant import format_instant
 from onthedot.model.key import SETTING_KEY, ApiKey, ApiKeySpec, Scope
 from onthedot.store.driver import Collision, Row, Transaction
 from onthedot.store.jobs.audit_log import write_audit
+from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.topic import Topic
 
-__all__ = ["FoundKey", "Keys", "found_key"]
+__all__ = ["FoundKey", "KeptKey", "Keys", "found_key"]
 
 
 class FoundKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,11 +26,30 @@ class FoundKey(msgspec.Struct, frozen=True, kw_only=True):
     name: str
 
 
-class Keys(Topic):
-    async def create_key(self, spec: ApiKeySpec, hashed: str, prefix: str) -> ApiKey:
-        """Keep a new key; its tenant comes into being with its first key."""
+class KeptKey(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a new key without the key itself. `first`: there was none before."""
 
-        async def body(tx: Transaction) -> ApiKey:
+    info: ApiKey
+    salt: str
+    first: bool
+
+
+class Keys(Topic):
+    async def create_key(
+        self,
+        spec: ApiKeySpec,
+        hashed: str,
+        prefix: str,
+        *,
+        salt: str = "",
+        tenant: int = 1,
+        idempotency: Idempotency | None = None,
+    ) -> KeptKey:
+        """Keep a new key; its tenant comes into being with its first key. `salt` is kept with a repeatable answer, for
+        the one of `tenant` who asked to make the same key of."""
+
+        async def create(tx: Transaction) -> KeptKey:
+            first = await tx.row("any_key") is None
             now = await tx.now()
             await tx.execute("ensure_tenant", spec.tenant, now)
             expires_at = None if spec.expires is None else now + int(spec.expires)
@@ -37,10 +57,10 @@ class Keys(Topic):
             assert row is not None
             said = f"key {row['id']}: {spec.name} ({spec.scope})"
             await write_audit(tx, "create_key", row["tenant"], now, summary=said, always=True)
-            return _key(row)
+            return KeptKey(info=_key(row), salt=salt, first=first)
 
         try:
-            return await self.as_asked(body)
+            return await self.as_asked(lambda tx: once(tx, tenant, idempotency, KeptKey, lambda: create(tx)))
         except Collision:
             raise Conflict("this API key already exists; create another one") from None
 

@@ -38,6 +38,7 @@ PRUNED = (
     "prune_dead",
     "prune_discarded",
     "prune_run_params",
+    "prune_run_actors",
     "prune_versions",
     "prune_operations",
     "prune_audit",

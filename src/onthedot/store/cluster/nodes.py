@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from onthedot import telemetry
-from onthedot.errors import StoreRelocated
+from onthedot.errors import Conflict, NotFound, StoreRelocated
 from onthedot.model.instant import format_instant
 from onthedot.model.node import NodeInfo, NodeLoad, NodeView
 from onthedot.model.run import Outcome, may_have_begun
@@ -19,6 +19,8 @@ from onthedot.plan import Dead, Lost, on_lost, recorded_first
 from onthedot.store.alerts.incidents import OpenedIncident, announce, open_incidents
 from onthedot.store.cluster.alert_watch import lost_node_troubles
 from onthedot.store.driver import Row, Transaction
+from onthedot.store.jobs.audit_log import write_audit
+from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.jobs.rows import decode_spec
 from onthedot.store.runs.finish_batch import FinishBatch
 from onthedot.store.runs.finish_rows import Item
@@ -185,9 +187,20 @@ class Nodes(Topic):
             await batch.attempt(tx)
         return rows, batch
 
-    async def drain(self, node: str) -> bool:
-        """Ask a node to claim no more, which it hears with its next beat. False: it is not there, or was lost."""
-        return await self.as_asked(lambda tx: tx.execute("drain", node)) > 0
+    async def drain(self, node: str, tenant: int = 1, *, idempotency: Idempotency | None = None) -> NodeView:
+        """Ask a node to claim no more, which it hears with its next beat. Conflict: it was lost."""
+
+        async def drain(tx: Transaction) -> NodeView:
+            found = next((row for row in await tx.rows("list_nodes") if row["id"] == node), None)
+            if found is None:
+                raise NotFound(f"node {node[:100]!r} not found")
+            if not await tx.execute("drain", node):
+                raise Conflict(f"node {node!r} was lost: other nodes have taken over its runs")
+            if not found["draining"]:
+                await write_audit(tx, "drain", tenant, await tx.now(), summary=f"node {found['name']} ({node})")
+            return msgspec.structs.replace(_view(found), state="draining")
+
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, NodeView, lambda: drain(tx)))
 
     async def leave(self, node: str) -> None:
         """A node that stops in order takes its row with it; its duties are free at once, and its name stays known."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from onthedot.errors import Abandoned, Invalid, OnTheDotError
+from onthedot.model.actor import ITSELF, ChangeActor
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.run import run_id
 from onthedot.model.secrets import mask_problems
@@ -32,6 +33,14 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     run_now: bool = False  # beside its schedule
     asker: Asker | None = None
     until: int | None = None  # by the database's clock: later it is not written
+    by: ChangeActor | None = None  # who asked for the run at once, if not `asker`
+
+    @property
+    def runs_by(self) -> ChangeActor | None:
+        """Who asked for its run at once; None: nobody asked for one."""
+        if not self.run_now:
+            return None
+        return self.by or (None if self.asker is None else self.asker.actor) or ITSELF
 
     def abandoned(self, now: int | None = None) -> Abandoned | None:
         """Why it is not to be written any more."""
@@ -54,7 +63,7 @@ class Fresh(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     spec: JobSpec
     opening: Opening
     source: str | None
-    run_now: bool = False
+    runs_by: ChangeActor | None = None  # it runs at once, beside its schedule, because that one asked for it
 
     def view(self, now: int) -> JobView:
         """What reading it back would give, without reading it back."""
@@ -113,7 +122,7 @@ def plan_all(items: Sequence[NewJob], ids: Sequence[int], now: int) -> list[Fres
             spec, start = item.spec, _opened(item.spec, now)
         if isinstance(start, Opening):
             fresh = Fresh(
-                id=job_id, tenant=item.tenant, spec=spec, opening=start, source=item.source, run_now=item.run_now
+                id=job_id, tenant=item.tenant, spec=spec, opening=start, source=item.source, runs_by=item.runs_by
             )
             planned.append(fresh)
         else:

@@ -9,6 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from onthedot.errors import Conflict
+from onthedot.model.actor import ITSELF, ChangeActor
 from onthedot.model.job import JobView
 from onthedot.model.run import run_id
 from onthedot.plan import laned
@@ -17,6 +18,7 @@ from onthedot.store.jobs.chains import ChainedJob, chain_rows
 from onthedot.store.jobs.create import Fresh
 from onthedot.store.jobs.rows import KeyOfJob, NewJobRow, TagOfJob, spec_columns, tags_of
 from onthedot.store.jobs.sequences import take_run_numbers
+from onthedot.store.runs.actors import note_actors
 from onthedot.store.runs.row import NewRun, add_runs, new_run, scheduled_run
 from onthedot.store.shapes import Rows
 
@@ -77,7 +79,7 @@ async def insert_fresh(tx: Transaction, jobs: Sequence[Fresh], now: int) -> dict
     cursors = await _breathing(tx, _first_runs(begun, tx.lookahead, now))
     if cursors:
         await tx.copy("copy_runs", cursors)
-    if immediate := [job for job in done if job.run_now]:
+    if immediate := [job for job in done if job.runs_by is not None]:
         await _run_now(tx, immediate, now)
     return taken
 
@@ -89,6 +91,11 @@ async def _run_now(tx: Transaction, jobs: Sequence[Fresh], now: int) -> None:
         for job, n in zip(jobs, numbers, strict=True)
     ]
     await add_runs(tx, runs)
+    asked: dict[ChangeActor, list[NewRun]] = {}
+    for job, run in zip(jobs, runs, strict=True):
+        asked.setdefault(job.runs_by or ITSELF, []).append(run)
+    for actor, theirs in asked.items():
+        await note_actors(tx, theirs, actor)
 
 
 async def _breathing(tx: Transaction, rows: Iterator[T]) -> list[T]:

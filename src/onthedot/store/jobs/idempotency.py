@@ -11,15 +11,17 @@ from typing import TypeVar
 
 import msgspec
 
-from onthedot.errors import IdempotencyMismatch, Invalid
+from onthedot.errors import Conflict, IdempotencyMismatch, Invalid
 from onthedot.model.duration import DAY
 from onthedot.store.driver import Transaction
 from onthedot.store.shapes import Rows, Shape
+from onthedot.store.topic import Topic
 
 __all__ = [
     "KEPT",
     "Answers",
     "Idempotency",
+    "OutsideActs",
     "UsedKey",
     "Wanted",
     "claim_keys",
@@ -108,6 +110,28 @@ async def once(
     answer = await act()
     await tx.execute("keep_answer", tenant, repeat.key, msgspec.json.encode(answer).decode())
     return answer
+
+
+class OutsideActs(Topic):
+    """What acts outside of the database is not in the transaction of its row: the key is taken first, the answer is
+    kept afterwards. A key that was taken and has no answer is of an act of which nobody knows whether it was done."""
+
+    async def begin_once(self, tenant: int, repeat: Idempotency, kind: type[T]) -> T | None:
+        """None: go on, the key is taken. Or what was answered before. Conflict: it is being done, or was left off."""
+
+        async def body(tx: Transaction) -> str | Invalid | None:
+            return (await claim_keys(tx, [(tenant, repeat, "")], await tx.now())).get((tenant, repeat.key))
+
+        kept = await self.as_asked(body)
+        if isinstance(kept, Invalid):
+            raise kept
+        if kept == "":
+            raise Conflict("a request with this Idempotency-Key is being carried out, or was broken off: nobody knows")
+        return None if kept is None else read_answer(kept, kind, repeat.key)
+
+    async def keep_once(self, tenant: int, repeat: Idempotency, answer: object) -> None:
+        said = msgspec.json.encode(answer).decode()
+        await self.driver.transact_slow(lambda tx: tx.execute("keep_answer", tenant, repeat.key, said))
 
 
 def read_answer(kept: str, kind: type[T], key: str) -> T:

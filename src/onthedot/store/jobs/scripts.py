@@ -9,6 +9,7 @@ from onthedot.model.instant import format_instant
 from onthedot.model.script import ScriptView
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.jobs.audit_log import write_audit
+from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.paging import Page, check_limit, fingerprint, open_cursor, seal_cursor
 from onthedot.store.topic import Topic
 
@@ -19,10 +20,12 @@ NAMED = 5
 
 
 class ScriptRows(Topic):
-    async def add_script(self, tenant: int, script: str, name: str | None, size: int) -> tuple[ScriptView, bool]:
+    async def add_script(
+        self, tenant: int, script: str, name: str | None, size: int, *, idempotency: Idempotency | None = None
+    ) -> tuple[ScriptView, bool]:
         """Note that the tenant has it; True if it is new. One that is there already stays as it is."""
 
-        async def body(tx: Transaction) -> tuple[ScriptView, bool]:
+        async def add(tx: Transaction) -> tuple[ScriptView, bool]:
             added = await tx.execute("insert_script", tenant, script, name, size)
             row = await tx.row("find_script", tenant, script)
             assert row is not None
@@ -30,7 +33,7 @@ class ScriptRows(Topic):
                 await write_audit(tx, "upload_script", tenant, await tx.now(), summary=name or script)
             return _script(row), bool(added)
 
-        return await self.as_asked(body)
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, tuple[ScriptView, bool], lambda: add(tx)))
 
     async def find_script(self, tenant: int, script: str) -> ScriptView | None:
         row = await self.driver.read(lambda tx: tx.row("find_script", tenant, script))

@@ -278,7 +278,7 @@ async def _apply(
     if plan.paused:
         await tx.execute("set_source_paused", tenant, Rows(plan.paused))
     items = [
-        NewJob(tenant=tenant, spec=owned(spec, owner), source=source, run_now=spec.key in run_now)
+        NewJob(tenant=tenant, spec=owned(spec, owner), source=source, run_now=spec.key in run_now, by=actor)
         for spec in plan.created
     ]
     await _create(tx, items)

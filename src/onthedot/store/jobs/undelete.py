@@ -6,7 +6,7 @@ deletes a job keeps its row apart; the one that brings it back moves it, and a d
 
 from __future__ import annotations
 
-from onthedot.errors import Conflict, NotFound
+from onthedot.errors import Conflict, NotFound, VersionMismatch
 from onthedot.model.duration import MINUTE
 from onthedot.model.job import JobRecord, JobView
 from onthedot.model.run import run_id
@@ -30,13 +30,20 @@ UNDELETE_WITHIN = 10 * MINUTE
 
 
 class DeletedJobs(Topic):
-    async def undelete_job(self, tenant: int, job_id: int, *, idempotency: Idempotency | None = None) -> JobView:
+    async def undelete_job(
+        self,
+        tenant: int,
+        job_id: int,
+        *,
+        versions: frozenset[int] | None = None,
+        idempotency: Idempotency | None = None,
+    ) -> JobView:
         """The job comes back as it was; slots that passed meanwhile are one row of the ledger. NotFound if it was
         deleted too long ago, Conflict if it is there, or can't be there again (its key is taken, say)."""
 
         async def body(tx: Transaction) -> JobView:
             async def bring_back() -> int:
-                await _bring_back(tx, tenant, job_id)
+                await _bring_back(tx, tenant, job_id, versions)
                 return job_id
 
             await once(tx, tenant, idempotency, int, bring_back)
@@ -55,9 +62,11 @@ class DeletedJobs(Topic):
         return int(row["id"])
 
 
-async def _bring_back(tx: Transaction, tenant: int, job_id: int) -> None:
+async def _bring_back(tx: Transaction, tenant: int, job_id: int, versions: frozenset[int] | None) -> None:
     row = await _find(tx, tenant, job_id)
     job = job_record(row)
+    if versions is not None and job.version not in versions:
+        raise VersionMismatch(f"job {job_id} had version {job.version} when it was deleted")
     await _refuse_conflicts(tx, job)
     await tx.execute("undelete_job", job_id)
     now = await tx.now()

@@ -20,6 +20,7 @@ from onthedot.model.instant import format_instant
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.version import ChangeVerb
 from onthedot.plan import Change, on_edit, on_pause, on_resume
+from onthedot.store.abandoned_requests import acting
 from onthedot.store.driver import Collision, Transaction
 from onthedot.store.jobs.apply_plan import Locked, apply_change, lock, refuse_other_version, remove
 from onthedot.store.jobs.chains import TenantNotLocked, check_chains, lock_tenants, names_more, refuse_if_named
@@ -82,7 +83,7 @@ class JobChanges(Topic):
             async def put() -> tuple[int, bool]:
                 row = await tx.row("lock_job_by_key", tenant, key)
                 if row is None:
-                    new = NewJob(tenant=tenant, spec=change(None), run_now=run_now)
+                    new = NewJob(tenant=tenant, spec=change(None), run_now=run_now, by=acting())
                     await _refuse_chains(tx, tenant, new.spec, None, locked=locked)
                     answers.append(await _create_one(tx, new, if_match))
                     return answers[0].id, True
@@ -233,7 +234,7 @@ async def edit(
     await apply_change(tx, job, spec, change, verb=verb, actor=actor, settle=settle)
     if letter is not None and change.driven:
         revived = msgspec.structs.replace(job.record, spec=spec, state=change.state)
-        await drive_again(tx, [(letter, revived)], job.now, backlog=False)
+        await drive_again(tx, [(letter, revived)], job.now, backlog=False, by=actor)
     return True
 
 

@@ -7,17 +7,20 @@ from itertools import islice
 from typing import Any
 
 from onthedot.errors import Invalid
+from onthedot.model.actor import ChangeActor
 from onthedot.model.decoding import encode_json
 from onthedot.model.instant import format_instant
 from onthedot.model.job import JobRecord
 from onthedot.model.run import RunView, run_id, trigger_of
 from onthedot.plan import timetable_of
+from onthedot.store.abandoned_requests import acting
 from onthedot.store.driver import Transaction
 from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, refuse_quarantined
 from onthedot.store.jobs.audit_log import write_audit
 from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.jobs.sequences import take_run_numbers
 from onthedot.store.jobs.views import no_job
+from onthedot.store.runs.actors import note_actors
 from onthedot.store.runs.row import add_runs, new_run
 from onthedot.store.topic import Topic
 
@@ -43,11 +46,12 @@ class ManualRuns(Topic):
             spec = job.record.spec
             new = new_run(tenant, job_id, spec, now, "manual", now=now, due=now, ready=now, n=n, own_params=own)
             await add_runs(tx, [new])
+            await note_actors(tx, [new], by := acting())
             if own:
                 await tx.execute("add_params", new.id, tenant, encode_json(params).decode(), now)
             said = "with other params" if own else None
             await write_audit(tx, "run", tenant, now, job=job.record, run_id=new.id, summary=said)
-            return _view(job.record, n, now, params)
+            return _view(job.record, n, now, params, by)
 
         return await self.as_asked(lambda tx: once(tx, tenant, idempotency, RunView, lambda: run(tx)))
 
@@ -68,7 +72,7 @@ class ManualRuns(Topic):
 
         async def fill(tx: Transaction) -> list[str]:
             job = await _locked(tx, tenant, job_id, if_match)
-            made = await fill_slots(tx, job, start, end, limit, force=force)
+            made = await fill_slots(tx, job, start, end, limit, acting(), force=force)
             if made:
                 said = f"{len(made)} runs, {format_instant(start)} to {format_instant(end)}"
                 await write_audit(tx, "backfill", tenant, job.now, job=job.record, summary=said)
@@ -87,12 +91,14 @@ class ManualRuns(Topic):
         return await self.driver.transact_slow(look)
 
 
-async def fill_slots(tx: Transaction, job: Locked, start: int, end: int, limit: int, *, force: bool) -> list[str]:
+async def fill_slots(
+    tx: Transaction, job: Locked, start: int, end: int, limit: int, by: ChangeActor, *, force: bool
+) -> list[str]:
     """Runs for the slots from `start` to `end` that lie before the next one. Their ids."""
-    return await add_slots(tx, job, await _to_fill(tx, job, start, end, limit, force=force))
+    return await add_slots(tx, job, await _to_fill(tx, job, start, end, limit, force=force), by)
 
 
-async def add_slots(tx: Transaction, job: Locked, slots: Sequence[int]) -> list[str]:
+async def add_slots(tx: Transaction, job: Locked, slots: Sequence[int], by: ChangeActor) -> list[str]:
     """A run for each of these slots, in the backlog lane. Their ids."""
     numbers = await take_run_numbers(tx, len(slots))
     parked = job.record.state == "paused"
@@ -114,6 +120,7 @@ async def add_slots(tx: Transaction, job: Locked, slots: Sequence[int]) -> list[
     ]
     if runs:
         await add_runs(tx, runs)
+        await note_actors(tx, runs, by)
     return [run.id for run in runs]
 
 
@@ -172,7 +179,7 @@ def _past_slots(job: Locked, start: int, end: int) -> Iterator[int]:
         slot = times.next_after(slot)
 
 
-def _view(job: JobRecord, n: int, now: int, params: dict[str, Any] | None) -> RunView:
+def _view(job: JobRecord, n: int, now: int, params: dict[str, Any] | None, by: ChangeActor) -> RunView:
     return RunView(
         id=run_id(job.id, now, "manual", n),
         job_id=job.id,
@@ -194,5 +201,5 @@ def _view(job: JobRecord, n: int, now: int, params: dict[str, Any] | None) -> Ru
         error=None,
         attempts=[],
         params=params,
-        trigger=trigger_of("manual", None),
+        trigger=trigger_of("manual", None, None if by.kind == "system" else by.name),
     )

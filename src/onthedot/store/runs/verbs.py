@@ -7,16 +7,19 @@ from types import NoneType
 from typing import Any
 
 from onthedot.errors import Conflict, VersionMismatch
+from onthedot.model.actor import ChangeActor
 from onthedot.model.decoding import encode_json
 from onthedot.model.job import JobRecord
 from onthedot.model.run import RunView, run_id
 from onthedot.plan import Change, on_cancel, only_slot
+from onthedot.store.abandoned_requests import acting
 from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, refuse_quarantined
 from onthedot.store.jobs.audit_log import write_audit
 from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.jobs.rows import AdvancedJob
 from onthedot.store.jobs.sequences import take_run_numbers
+from onthedot.store.runs.actors import note_actors
 from onthedot.store.runs.callbacks import cancel_open
 from onthedot.store.runs.dead_letters import ALL_LETTERS, LetterFilter, letter_parts
 from onthedot.store.runs.lists import no_run, read_run
@@ -193,9 +196,10 @@ async def drive_again(
     *,
     backlog: bool,
     own_params: bool = False,
+    by: ChangeActor | None = None,
 ) -> list[str]:
     """New runs of the same slots for these ended ones, because a terminal run never changes. Under their jobs' locks.
-    Their ids."""
+    Their ids. `by`: who asked for that, if not who asks now."""
     numbers = await take_run_numbers(tx, len(ended))
     runs = [
         new_run(
@@ -217,6 +221,7 @@ async def drive_again(
     ]
     if runs:
         await add_runs(tx, runs)
+        await note_actors(tx, runs, by or acting())
         await tx.execute("copy_params", now, Rows([DrivenRun(run.id, run.parent or "") for run in runs]))
         await tx.execute("delete_dead", [row["id"] for row, _ in ended])
     return [run.id for run in runs]

@@ -93,7 +93,7 @@ def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOff
         error=None if last is None else last.error,
         attempts=[_attempt_view(attempt) for attempt in attempts],
         params=decode_params(row["params"]),
-        trigger=trigger_of(row["kind"], row["parent"]),
+        trigger=trigger_of(row["kind"], row["parent"], row["asked_by"]),
         waiting=waiting.what,
         waiting_since=_instant(waiting.since),
         waiting_for=waiting.which,
@@ -176,7 +176,7 @@ def history_view(row: Row, *, full: bool = False) -> RunView:
         until=_instant(row["until_slot"]),
         slots=row["slots"],
         params=decode_params(row["params"]),
-        trigger=trigger_of(row["kind"], row["parent"]),
+        trigger=trigger_of(row["kind"], row["parent"], row["asked_by"]),
         result=result if full else msgspec.UNSET,
     )
 

@@ -20,7 +20,7 @@ ASKED = (
     text("cursor", "Cursor of the page", longest=1000),
 )
 ROWS = 100
-VERB_WORDS = {"freeze": "pause everything", "unfreeze": "resume everything"}
+VERB_WORDS = {"freeze": "pause everything", "unfreeze": "resume everything", "drain": "drain a node"}
 
 
 @page("/audit", query=ASKED)

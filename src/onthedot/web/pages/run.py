@@ -22,7 +22,7 @@ from onthedot.web.links import is_local
 from onthedot.web.page import action, asked_of, done, page, show
 from onthedot.web.parts import load_all
 from onthedot.web.run_compare import ComparedLine, compare
-from onthedot.web.run_story import LIVE, story_of, trigger_words, verdict_of
+from onthedot.web.run_story import LIVE, asked_by, story_of, trigger_words, verdict_of
 
 __all__ = ["routes"]
 
@@ -58,6 +58,7 @@ async def run_page(request: Request) -> HttpResponse:
         place=parts["place"].value,
         story=story_of(run, names),
         started_by=trigger_words(run),
+        asked_by=asked_by(run),
         is_live=run.status in LIVE,
         curl=as_curl(run.request) if run.request else None,
         body=_text(run.request.body) if run.request else None,

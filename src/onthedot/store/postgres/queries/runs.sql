@@ -4,7 +4,8 @@
 -- part: live_run
 r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
     r.attempts, r.parent, r.claimed_at, r.open, r.progress, r.waiting, r.waiting_since, r.requires, r.ready_at, r.group_key,
-    (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key
+    (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
+    CASE WHEN r.kind IN ('manual', 'backfill', 'redrive') THEN (SELECT a.actor FROM run_actors a WHERE a.run_id = r.id) END AS asked_by
 
 -- part: live
 {part live_run},
@@ -23,7 +24,8 @@ r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r
 h.id, h.job_id, h.slot, h.kind, h.due_at, h.status, h.reason, h.token, h.tries, h.losses, h.node, h.started_at,
     h.finished_at, h.lateness_ms, h.duration_ms, h.outcome, h.error, h.attempts, h.parent, h.until_slot, h.slots,
     h.claimed_at,
-    (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key
+    (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
+    CASE WHEN h.kind IN ('manual', 'backfill', 'redrive') THEN (SELECT a.actor FROM run_actors a WHERE a.run_id = h.id) END AS asked_by
 
 -- part: ended
 {part ended_run},
@@ -184,6 +186,10 @@ ON CONFLICT (run_id) DO UPDATE SET params = excluded.params;
 -- A run that is driven again has what it had.
 INSERT INTO run_params (run_id, tenant, params, created_at, depth)
 SELECT x.id, p.tenant, p.params, $1::bigint, p.depth FROM {rows DrivenRun} JOIN run_params p ON p.run_id = x.former;
+
+-- name: note_actors
+-- Who asked for these runs.
+INSERT INTO run_actors ({columns AskedRun}) SELECT {columns AskedRun x} FROM {rows AskedRun};
 
 -- name: params_of
 SELECT run_id, params FROM run_params WHERE run_id = ANY ($1::text[]);

@@ -24,6 +24,14 @@ DELETE FROM run_params WHERE run_id IN (
     ORDER BY p.created_at LIMIT ?2
 );
 
+-- name: prune_run_actors
+-- Not those of runs that are still to come: one by hand may wait in its lane for long.
+DELETE FROM run_actors WHERE run_id IN (
+    SELECT a.run_id FROM run_actors a
+    WHERE a.created_at < ?1 AND (SELECT 1 FROM runs r WHERE r.id = a.run_id LIMIT 1) IS NULL
+    ORDER BY a.created_at LIMIT ?2
+);
+
 -- name: prune_dead
 DELETE FROM dead_letters WHERE run_id IN (SELECT run_id FROM dead_letters WHERE slot < ?1 ORDER BY slot LIMIT ?2);
 
