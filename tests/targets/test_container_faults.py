@@ -14,11 +14,11 @@ from onthedot.model.run import Outcome
 from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
 from onthedot.targets import Call
-from onthedot.targets.container.engine import ContainerEngine, ContainerState, EngineRefused
-from onthedot.targets.container.http_client import EngineAway
 from onthedot.targets.container.kind import Containers
 from onthedot.targets.container.log_stream import ContainerLog, stamped
 from onthedot.targets.container.verdict import outcome_of as outcome_verdict
+from onthedot.targets.container_engine.engine import ContainerEngine, ContainerState, EngineRefused
+from onthedot.targets.container_engine.http_client import EngineAway
 from onthedot.targets.contract import NOT_BEGUN, Ended, Handle
 from onthedot.targets.process.last_line import LastLine
 from tests.services.waiting import until

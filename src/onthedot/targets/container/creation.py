@@ -6,7 +6,7 @@ from typing import Any
 
 from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
-from onthedot.targets.container.engine import FoundContainer
+from onthedot.targets.container_engine.engine import FoundContainer
 from onthedot.targets.contract import Call, run_environment
 
 __all__ = ["INSTALLATION", "container_name", "creation", "is_ours"]

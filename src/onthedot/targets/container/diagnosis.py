@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from onthedot.settings import ContainerSetting
-from onthedot.targets.container.engine import ContainerEngine, EngineRefused
-from onthedot.targets.container.http_client import EngineAway
+from onthedot.targets.container_engine.engine import ContainerEngine, EngineRefused
+from onthedot.targets.container_engine.http_client import EngineAway
 from onthedot.targets.contract import TargetDiagnosis
 
 __all__ = ["diagnosis_of"]

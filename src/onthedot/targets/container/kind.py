@@ -21,10 +21,10 @@ from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
 from onthedot.targets.container.creation import INSTALLATION
 from onthedot.targets.container.diagnosis import diagnosis_of
-from onthedot.targets.container.engine import ContainerEngine
 from onthedot.targets.container.following import STOP_WITHIN
-from onthedot.targets.container.link import EngineLink
 from onthedot.targets.container.run import ContainerRun
+from onthedot.targets.container_engine.engine import ContainerEngine
+from onthedot.targets.container_engine.link import EngineLink
 from onthedot.targets.contract import Call, Ended, Profile, TargetDiagnosis
 from onthedot.targets.coroutine import CoroutineKind
 from onthedot.targets.setup import KindSetup

@@ -9,18 +9,18 @@ from onthedot.model.run import Outcome
 from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
 from onthedot.targets.container.creation import container_name, creation, is_ours
-from onthedot.targets.container.engine import (
+from onthedot.targets.container.following import STOP_WITHIN, Following
+from onthedot.targets.container.log_stream import last_line
+from onthedot.targets.container.verdict import outcome_of
+from onthedot.targets.container_engine.engine import (
     ContainerEngine,
     EngineRefused,
     FoundContainer,
     ImageMissing,
     NameTaken,
 )
-from onthedot.targets.container.following import STOP_WITHIN, Following
-from onthedot.targets.container.http_client import EngineAway
-from onthedot.targets.container.link import EngineElsewhere, EngineLink
-from onthedot.targets.container.log_stream import last_line
-from onthedot.targets.container.verdict import outcome_of
+from onthedot.targets.container_engine.http_client import EngineAway
+from onthedot.targets.container_engine.link import EngineElsewhere, EngineLink
 from onthedot.targets.contract import NOT_BEGUN, Call, Ended
 from onthedot.targets.process.last_line import LastLine
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from onthedot.targets.container.engine import ContainerEngine, EngineAbout, EngineRefused, FoundContainer
-from onthedot.targets.container.http_client import EngineAway
+from onthedot.targets.container_engine.engine import ContainerEngine, EngineAbout, EngineRefused, FoundContainer
+from onthedot.targets.container_engine.http_client import EngineAway
 from onthedot.telemetry import emit
 
 __all__ = ["EngineElsewhere", "EngineLink"]

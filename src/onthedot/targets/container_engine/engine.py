@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from onthedot.clock import SystemClock
-from onthedot.targets.container.http_client import EngineAway, EngineHttp, EngineResponse
+from onthedot.targets.container_engine.http_client import EngineAway, EngineHttp, EngineResponse
 
 __all__ = ["ContainerEngine", "EngineAbout", "EngineRefused", "FoundContainer", "ImageMissing", "NameTaken"]
 
