@@ -17,7 +17,9 @@ from onthedot.model.run import Outcome
 from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
 from onthedot.targets import Call
+from onthedot.targets.container import creation
 from onthedot.targets.container.kind import Containers
+from onthedot.targets.container_engine import deadline
 from onthedot.targets.contract import Cause, Ended, Handle, Stop
 from onthedot.telemetry import Event, subscribe
 from tests.services.container_engine import IMAGE, EngineServer, running_engine, running_podman
@@ -308,6 +310,47 @@ async def test_only_what_is_over_for_a_while_is_left_to_be_removed(engine):
         for name in await kind.inventory():
             await kind.remove(name)
         assert {ended.name, runs.name}.isdisjoint(engine.containers())
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deadlines a second after the time-out."""
+    monkeypatch.setattr(deadline, "AFTER", 1.0)
+    monkeypatch.setattr(creation, "GRACE", 0)
+
+
+async def test_if_no_node_comes_back_the_engine_ends_it_by_itself(engine, early):
+    async with node(engine) as kind:
+        run = Watched(kind, "sleep", "600", timeout=0.5)
+        await until(lambda: engine.containers().get(run.name) == "running", "it runs")
+        await run.stopped("interrupted")
+    await until(lambda: engine.containers()[run.name] == "exited", "nobody of us is there, and it has ended")
+    async with node(engine) as kind:
+        adopts = Watched(kind, run=run.call.run_id, adopted=True, timeout=0.5)
+        outcome = await adopts.outcome()
+    assert (outcome.kind, outcome.error) == ("timeout", "timed out after 0.5 s: no node was there to end it in time")
+
+
+async def test_what_is_past_its_deadline_is_ended_by_any_node_of_any_installation(engine, early, monkeypatch):
+    """Also where the engine makes no checks, or the image has no shell."""
+    monkeypatch.setattr(creation, "deadline_check", lambda seconds: {"Test": ["NONE"]})
+    async with node(engine, "aaaaaaaaaaaaaaaa") as kind:
+        late, in_time = Watched(kind, "sleep", "600", timeout=0.5), Watched(kind, "sleep", "600", timeout=600)
+        for run in (late, in_time):
+            await until(lambda name=run.name: engine.containers().get(name) == "running", "it runs")
+            await run.stopped("interrupted")
+    async with node(engine, "bbbbbbbbbbbbbbbb") as other:
+        ended: list[str] = []
+
+        async def is_late() -> bool:
+            ended.extend(await other.end_overdue())
+            return bool(ended)
+
+        await until(is_late, "its time is up")
+        assert ended == [late.name]
+        assert await other.inventory() == [], "what is left of it belongs to others"
+    assert (engine.containers()[late.name], engine.containers()[in_time.name]) == ("exited", "running")
+    engine.ask("DELETE", f"/containers/{in_time.name}?force=1")
 
 
 async def test_a_restart_of_the_engine_is_survived_and_followed(engine, kind, events):

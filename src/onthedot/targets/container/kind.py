@@ -19,11 +19,12 @@ from onthedot.model.run import Outcome
 from onthedot.model.size import format_size
 from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
-from onthedot.targets.container.creation import INSTALLATION
 from onthedot.targets.container.diagnosis import diagnosis_of
 from onthedot.targets.container.following import STOP_WITHIN
 from onthedot.targets.container.run import ContainerRun
+from onthedot.targets.container_engine.deadline import end_overdue
 from onthedot.targets.container_engine.engine import ContainerEngine
+from onthedot.targets.container_engine.labels import INSTALLATION, KIND
 from onthedot.targets.container_engine.link import EngineLink
 from onthedot.targets.contract import Call, Ended, Profile, TargetDiagnosis
 from onthedot.targets.coroutine import CoroutineKind
@@ -143,9 +144,13 @@ class Containers(CoroutineKind):
         """Those that run or were never started, and those that ended so long ago that nobody can come late for them."""
         if self._link.about is None:
             return ()
-        listed = await self._engine.labelled(f"{INSTALLATION}={self._installation}")
-        self._ended = {name: at for name, at in self._ended.items() if name in dict(listed)}
-        return [name for name, state in listed if state in _GOING or await self._is_old(name)]
+        found = await self._engine.labelled(f"{INSTALLATION}={self._installation}")
+        listed = {each.name: each for each in found if KIND not in each.labels}
+        self._ended = {name: at for name, at in self._ended.items() if name in listed}
+        return [name for name, each in listed.items() if each.is_going or await self._is_old(name)]
+
+    async def end_overdue(self) -> Sequence[str]:
+        return () if self._link.about is None else await end_overdue(self._engine)
 
     async def _is_old(self, name: str) -> bool:
         now = self._clock.monotonic()
@@ -165,6 +170,3 @@ class Containers(CoroutineKind):
             return False
         await self._engine.remove(name)
         return True
-
-
-_GOING = ("created", "configured", "initialized", "running", "paused", "restarting")

@@ -12,6 +12,7 @@ from onthedot.targets.container.creation import container_name, creation, is_our
 from onthedot.targets.container.following import STOP_WITHIN, Following
 from onthedot.targets.container.log_stream import last_line
 from onthedot.targets.container.verdict import outcome_of
+from onthedot.targets.container_engine.deadline import was_overdue
 from onthedot.targets.container_engine.engine import (
     ContainerEngine,
     EngineRefused,
@@ -140,10 +141,7 @@ class ContainerRun:
         before."""
         target = self._target
         image = str(target.image_name)
-        about = self._link.about
-        body = creation(
-            self._call, target, self._setting, self._installation, init=about is not None and about.has_init
-        )
+        body = creation(self._call, target, self._setting, self._installation, self._link.about)
         self._stage = "creating its container"
         if target.pull == "always":
             await self._pull(image)
@@ -233,6 +231,10 @@ class ContainerRun:
         if over.is_new:
             error = f"the container engine went away while it started the container, {_UNKNOWN}"
             return Outcome(kind="error", retryable=True, error=error)
+        if was_overdue(over):
+            error = f"timed out after {self._call.timeout or over.lasted:g} s: no node was there to end it in time"
+            late = Outcome(kind="timeout", retryable=True, error=error)
+            return Ended(late, self._began, self._clock.monotonic() - over.ended_ago)
         memory = self._target.memory_bytes or self._setting.memory
         printed = await self._printed() if over.state.exit_code == 0 else None
         outcome = outcome_of(over.state, memory, printed, cut=self._following.cut)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
 import msgspec
@@ -27,8 +27,18 @@ class EngineAway(Exception):
 class EngineResponse:
     """The head of a response; its body as it comes."""
 
-    def __init__(self, status: int, headers: dict[str, str], reader: asyncio.StreamReader) -> None:
-        self.status, self.headers, self._reader = status, headers, reader
+    def __init__(
+        self, status: int, headers: dict[str, str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.status, self.headers, self._reader, self._writer = status, headers, reader, writer
+
+    async def send(self, content: bytes) -> None:
+        """On a connection that the engine has turned into a stream of bytes; this was all."""
+        self._writer.write(content)
+        await self._writer.drain()
+        self._writer.close()
+        with suppress(OSError):  # whoever has heard enough may close it first
+            await self._writer.wait_closed()
 
     async def portions(self) -> AsyncIterator[bytes]:
         if self.status in (204, 304):
@@ -94,7 +104,7 @@ class EngineHttp:
                     reader, writer = await self._connect()
                 writer.write(_request(method, path, body, headers or {}))
                 await writer.drain()
-                yield await _head(reader)
+                yield await _head(reader, writer)
         except TimeoutError:
             raise EngineAway(f"{self.address}: no response within {within or CONNECT_WITHIN:g} s") from None
         except (OSError, EOFError) as error:
@@ -113,15 +123,16 @@ class EngineHttp:
 
 
 def _request(method: str, path: str, body: object, headers: dict[str, str]) -> bytes:
-    content = b"" if body is None else msgspec.json.encode(body)
+    """`body`: bytes as they are, anything else as JSON."""
+    content = b"" if body is None else body if isinstance(body, bytes) else msgspec.json.encode(body)
     lines = [f"{method} {path} HTTP/1.1", "Host: engine", "Connection: close", f"Content-Length: {len(content)}"]
-    if content:
+    if content and not isinstance(body, bytes):
         lines.append("Content-Type: application/json")
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + content
 
 
-async def _head(reader: asyncio.StreamReader) -> EngineResponse:
+async def _head(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> EngineResponse:
     first = await reader.readline()
     words = first.split(None, 2)
     if not first:
@@ -132,7 +143,7 @@ async def _head(reader: asyncio.StreamReader) -> EngineResponse:
     for _ in range(_MOST_HEADERS):
         line = await reader.readline()
         if line in (b"\r\n", b"\n"):
-            return EngineResponse(int(words[1]), headers, reader)
+            return EngineResponse(int(words[1]), headers, reader, writer)
         name, colon, value = line.decode("latin-1").partition(":")
         if not colon:
             raise ValueError(repr(line[:80]))
