@@ -77,6 +77,9 @@ class Watched:
     def text(self) -> str:
         return "".join(self.log)
 
+    async def runs(self, engine: EngineServer) -> None:
+        await until(lambda: engine.containers().get(self.name) == "running", "it runs")
+
     async def says(self, words: str) -> None:
         await until(lambda: words in self.text, f"it says {words!r}")
 
@@ -337,7 +340,7 @@ async def test_what_is_past_its_deadline_is_ended_by_any_node_of_any_installatio
     async with node(engine, "aaaaaaaaaaaaaaaa") as kind:
         late, in_time = Watched(kind, "sleep", "600", timeout=0.5), Watched(kind, "sleep", "600", timeout=600)
         for run in (late, in_time):
-            await until(lambda name=run.name: engine.containers().get(name) == "running", "it runs")
+            await run.runs(engine)
             await run.stopped("interrupted")
     async with node(engine, "bbbbbbbbbbbbbbbb") as other:
         ended: list[str] = []

@@ -75,6 +75,7 @@ class ScriptSetting(msgspec.Struct, frozen=True, kw_only=True):
     interpreters: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     memory: int = 1 << 30  # bytes: the most that a job may ask for
     network: bool = False  # whether a job may ask for it
+    image: str | None = None  # for containers, if nothing else isolates scripts
 
 
 class ContainerSetting(msgspec.Struct, frozen=True, kw_only=True):

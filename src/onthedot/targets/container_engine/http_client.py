@@ -113,13 +113,18 @@ class EngineHttp:
         except ValueError as error:  # what answers is no engine
             raise EngineAway(f"{self.address}: not a valid response: {error}") from error
         finally:
-            if writer is not None:
+            if writer is not None and not _is_through(writer):
                 writer.transport.abort()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._parts.scheme == "unix":
             return await asyncio.open_unix_connection(self._parts.path)
         return await asyncio.open_connection(self._parts.hostname, self._parts.port)
+
+
+def _is_through(writer: asyncio.StreamWriter) -> bool:
+    """Closed, and all is sent: asyncio fails if that is aborted."""
+    return writer.transport.is_closing() and not writer.transport.get_write_buffer_size()
 
 
 def _request(method: str, path: str, body: object, headers: dict[str, str]) -> bytes:

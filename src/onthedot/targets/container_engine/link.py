@@ -27,6 +27,7 @@ class EngineLink:
         self._engine, self._named = engine, place
         self.about: EngineAbout | None = None  # None: it does not answer
         self.place = place or "unknown"
+        self.why = "the container engine was not asked yet"  # it does not answer
         self._is_told = False
         self._lost = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -99,6 +100,7 @@ class EngineLink:
         return True
 
     def _tell(self, why: str) -> None:
+        self.why = why
         if not self._is_told:  # once until it is back, not with every look
             self._is_told = True
             emit("containers.unavailable", address=self._engine.address, error=why)
