@@ -8,6 +8,7 @@ from typing import Any
 from onthedot.model.targets import ScriptTarget
 from onthedot.objects import ObjectStore
 from onthedot.settings import ScriptSetting
+from onthedot.targets.container_engine.access import EngineAddress
 from onthedot.targets.script.bubblewrap import Bubblewrap
 from onthedot.targets.script.cgroup_find import find_cgroups
 from onthedot.targets.script.engine_creation import EngineChoice
@@ -68,7 +69,7 @@ def scripts_in(sandbox: str, setting: ScriptSetting | None = None, **options: An
 
 def scripts_by(engine: EngineServer, **options: Any) -> Scripts:
     """The kind, with containers of this engine, which has the image with Python."""
-    probed = Probed(EngineSandbox(EngineChoice(engine.url, PYTHON_IMAGE)), {}, interpreters_of_image({}))
+    probed = Probed(EngineSandbox(EngineChoice(EngineAddress(engine.url), PYTHON_IMAGE)), {}, interpreters_of_image({}))
     return Scripts(ScriptSetting(), NoObjects(), probed=probed, **options)
 
 

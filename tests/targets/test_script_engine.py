@@ -17,6 +17,7 @@ from onthedot.model.run import Outcome
 from onthedot.settings import ContainerSetting, ScriptSetting
 from onthedot.targets.container.kind import Containers
 from onthedot.targets.container_engine import deadline
+from onthedot.targets.container_engine.access import EngineAddress
 from onthedot.targets.script import kind as script_kind
 from onthedot.targets.script import probe
 from onthedot.targets.script.engine_creation import EngineChoice
@@ -216,7 +217,7 @@ async def test_the_kind_container_does_not_take_it_for_its_own(engine: EngineSer
 
 
 def test_only_where_containers_may_be_left_there_is_something_to_sweep(engine: EngineServer):
-    choice = EngineChoice(engine.url, PYTHON_IMAGE)
+    choice = EngineChoice(EngineAddress(engine.url), PYTHON_IMAGE)
     assert Scripts(ScriptSetting(), NoObjects(), choice=choice).profile.leaves_behind
     assert not Scripts(ScriptSetting(), NoObjects()).profile.leaves_behind
 
@@ -260,7 +261,7 @@ def nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_it_is_taken_where_nothing_else_works_and_the_doctor_says_so(engine: EngineServer, nothing_else: None):
-    choice = EngineChoice(engine.url, PYTHON_IMAGE)
+    choice = EngineChoice(EngineAddress(engine.url), PYTHON_IMAGE)
     setting = ScriptSetting(interpreters={"python": ("/usr/bin/python3",), "node": ("/usr/bin/node",)})
     kind = Scripts(setting, NoObjects(), choice=choice)
     (found,) = await kind.diagnose()
@@ -271,7 +272,9 @@ async def test_it_is_taken_where_nothing_else_works_and_the_doctor_says_so(engin
 
 
 async def test_what_else_works_is_taken_first(engine: EngineServer):
-    assert not isinstance(await probe.find_sandbox(EngineChoice(engine.url, PYTHON_IMAGE)), EngineSandbox)
+    assert not isinstance(
+        await probe.find_sandbox(EngineChoice(EngineAddress(engine.url), PYTHON_IMAGE)), EngineSandbox
+    )
 
 
 @pytest.mark.parametrize(
@@ -282,7 +285,7 @@ async def test_what_else_works_is_taken_first(engine: EngineServer):
     ],
 )
 async def test_why_it_can_not_be_taken_is_said(engine, nothing_else, socket, image, why):
-    found = await probe.find_sandbox(EngineChoice(socket or engine.url, image))
+    found = await probe.find_sandbox(EngineChoice(EngineAddress(socket or engine.url), image))
     assert isinstance(found, NoSandbox)
     assert "bubblewrap is not installed; Landlock: the kernel has ABI 0" in found.why
     assert why in found.why
@@ -291,7 +294,8 @@ async def test_why_it_can_not_be_taken_is_said(engine, nothing_else, socket, ima
 async def test_an_engine_that_is_started_after_the_node_is_found(engine, nothing_else, monkeypatch, tmp_path):
     monkeypatch.setattr(script_kind, "LOOK_AGAIN", 0.1)
     place = tmp_path / "engine.sock"
-    async with Scripts(ScriptSetting(), NoObjects(), choice=EngineChoice(f"unix://{place}", PYTHON_IMAGE)) as kind:
+    choice = EngineChoice(EngineAddress(f"unix://{place}"), PYTHON_IMAGE)
+    async with Scripts(ScriptSetting(), NoObjects(), choice=choice) as kind:
         assert kind.capabilities() == []
         place.symlink_to(engine.socket)
         await until(lambda: kind.capabilities() == ["script:python"])

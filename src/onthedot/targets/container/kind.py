@@ -22,6 +22,7 @@ from onthedot.settings import ContainerSetting
 from onthedot.targets.container.diagnosis import diagnosis_of
 from onthedot.targets.container.following import STOP_WITHIN
 from onthedot.targets.container.run import ContainerRun
+from onthedot.targets.container_engine.access import EngineAddress
 from onthedot.targets.container_engine.deadline import end_overdue
 from onthedot.targets.container_engine.engine import ContainerEngine
 from onthedot.targets.container_engine.labels import INSTALLATION, KIND
@@ -52,7 +53,7 @@ class Containers(CoroutineKind):
         self._rules = [ImageRule.parse(pattern) for pattern in setting.images]
         self._executes = executes and bool(self._rules)
         self._clock = clock or SystemClock()
-        self._engine = ContainerEngine(setting.socket)
+        self._engine = ContainerEngine(EngineAddress.of(setting))
         self._link = EngineLink(self._engine, setting.place)
         self._installation = "unknown"
         self._ended: dict[str, float] = {}  # when containers that are over ended, on the monotonic clock
@@ -117,7 +118,7 @@ class Containers(CoroutineKind):
         return None
 
     async def diagnose(self) -> Sequence[TargetDiagnosis]:
-        return (await diagnosis_of(ContainerEngine(self._setting.socket), self._setting),) if self._executes else ()
+        return (await diagnosis_of(self._setting),) if self._executes else ()
 
     # runs
 

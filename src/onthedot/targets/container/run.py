@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from onthedot.clock import Clock
+from onthedot.errors import SettingsError
 from onthedot.model.run import Outcome
 from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
@@ -12,6 +13,7 @@ from onthedot.targets.container.creation import container_name, creation, is_our
 from onthedot.targets.container.following import STOP_WITHIN, Following
 from onthedot.targets.container.log_stream import last_line
 from onthedot.targets.container.verdict import outcome_of
+from onthedot.targets.container_engine.access import registry_login
 from onthedot.targets.container_engine.deadline import was_overdue
 from onthedot.targets.container_engine.engine import (
     ContainerEngine,
@@ -176,11 +178,11 @@ class ContainerRun:
         self._call.log(f"pulling image {image}\n")
         try:
             async with asyncio.timeout(PULL_WITHIN):
-                await self._engine.pull(image)
+                await self._engine.pull(image, registry_login(image, self._setting.registries))
         except TimeoutError:
             error = f"not started: pulling image {image} took longer than {PULL_WITHIN / 60:g} minutes"
             raise NotStarted(Outcome(kind="error", retryable=True, error=error)) from None
-        except EngineRefused as refused:
+        except (EngineRefused, SettingsError) as refused:
             error = f"not started: image {image} can't be pulled: {refused}"
             raise NotStarted(Outcome(kind="error", retryable=True, error=error)) from None
 

@@ -18,6 +18,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from onthedot.clock import SystemClock
+from onthedot.targets.container_engine.access import EngineAddress
 from onthedot.targets.container_engine.http_client import EngineAway, EngineHttp, EngineResponse
 
 __all__ = [
@@ -165,7 +166,7 @@ class _ErrorBody(msgspec.Struct):
 
 
 class ContainerEngine:
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: EngineAddress) -> None:
         self._http = EngineHttp(address)
         self._version = ""
 
@@ -277,9 +278,11 @@ class ContainerEngine:
             await _checked(response)
             return True
 
-    async def pull(self, reference: str) -> None:
+    async def pull(self, reference: str, login: str | None = None) -> None:
         """Raises what the engine says at the end of it: it answers 200 before it begins."""
-        async with self._ask("POST", f"/images/create?{urlencode({'fromImage': reference})}", within=None) as response:
+        path = f"/images/create?{urlencode({'fromImage': reference})}"
+        headers = {} if login is None else {"X-Registry-Auth": login}
+        async with self._ask("POST", path, headers=headers, within=None) as response:
             if response.status >= 400:
                 await _checked(response)
             last, rest = b"", b""

@@ -12,9 +12,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from onthedot.targets.container_engine.access import EngineAddress
+
 __all__ = ["EngineAway", "EngineHttp", "EngineResponse"]
 
 CONNECT_WITHIN = 5.0
+CLOSED_WITHIN = 0.2
 LARGEST_BODY = 64 << 20
 _PORTION = 64 * 1024
 _MOST_HEADERS = 200
@@ -34,11 +37,13 @@ class EngineResponse:
 
     async def send(self, content: bytes) -> None:
         """On a connection that the engine has turned into a stream of bytes; this was all."""
+        self._writer.transport.set_write_buffer_limits(0)
         self._writer.write(content)
         await self._writer.drain()
         self._writer.close()
-        with suppress(OSError):  # whoever has heard enough may close it first
-            await self._writer.wait_closed()
+        with suppress(OSError, TimeoutError):  # who has heard enough may close it first, or, with TLS, never
+            async with asyncio.timeout(CLOSED_WITHIN):
+                await self._writer.wait_closed()
 
     async def portions(self) -> AsyncIterator[bytes]:
         if self.status in (204, 304):
@@ -80,11 +85,9 @@ class EngineResponse:
 
 
 class EngineHttp:
-    """`address`: unix:///path, or tcp://host:port."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self._parts = urlsplit(address)
+    def __init__(self, address: EngineAddress) -> None:
+        self.address = address.socket
+        self._address, self._parts = address, urlsplit(address.socket)
 
     @asynccontextmanager
     async def ask(
@@ -119,7 +122,7 @@ class EngineHttp:
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._parts.scheme == "unix":
             return await asyncio.open_unix_connection(self._parts.path)
-        return await asyncio.open_connection(self._parts.hostname, self._parts.port)
+        return await asyncio.open_connection(self._parts.hostname, self._parts.port, ssl=self._address.context())
 
 
 def _is_through(writer: asyncio.StreamWriter) -> bool:

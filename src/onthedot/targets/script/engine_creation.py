@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from onthedot.targets.container_engine.access import EngineAddress
 from onthedot.targets.container_engine.deadline import deadline_check
 from onthedot.targets.container_engine.engine import EngineAbout
 from onthedot.targets.container_engine.labels import FOR_SCRIPT, KIND, SECONDS
@@ -34,7 +35,7 @@ _READ_ONLY = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-tr
 class EngineChoice(msgspec.Struct, frozen=True):
     """Where scripts run if nothing else isolates them."""
 
-    socket: str
+    engine: EngineAddress
     image: str
     network: str = "bridge"  # for scripts that may use one
 

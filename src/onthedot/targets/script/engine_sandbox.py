@@ -46,14 +46,14 @@ _BY_SIGNAL = 128
 class EngineSandbox(Sandbox):
     def __init__(self, choice: EngineChoice) -> None:
         self._choice = choice
-        self._engine = ContainerEngine(choice.socket)
+        self._engine = ContainerEngine(choice.engine)
         self._link = EngineLink(self._engine, None)
 
     @property
     def description(self) -> str:
         about = self._link.about
         engine = "a container engine that does not answer" if about is None else about.title
-        return f"containers of {self._choice.image} ({engine} at {self._choice.socket}), seccomp and cgroups"
+        return f"containers of {self._choice.image} ({engine} at {self._engine.address}), seccomp and cgroups"
 
     @property
     def is_there(self) -> bool:

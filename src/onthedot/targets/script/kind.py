@@ -21,6 +21,7 @@ from onthedot.model.size import format_size
 from onthedot.model.targets import ScriptTarget
 from onthedot.objects import ObjectStore, open_objects
 from onthedot.settings import ScriptSetting, Settings
+from onthedot.targets.container_engine.access import EngineAddress
 from onthedot.targets.container_engine.labels import run_labels
 from onthedot.targets.contract import NOT_BEGUN, Call, Ended, Profile, TargetDiagnosis, run_environment
 from onthedot.targets.coroutine import CoroutineKind, take_cancel
@@ -271,7 +272,7 @@ def _choice(settings: Settings) -> EngineChoice | None:
     image, containers = settings.scripts.image, settings.containers
     if image is None:
         return None
-    return EngineChoice(containers.socket, str(ImageName.parse(image)), containers.network or "bridge")
+    return EngineChoice(EngineAddress.of(containers), str(ImageName.parse(image)), containers.network or "bridge")
 
 
 def _launch(
