@@ -54,8 +54,9 @@ _APPLETS = (
 
 
 class EngineServer:
-    def __init__(self, home: Path) -> None:
-        self.home = home
+    def __init__(self, home: Path, *options: str) -> None:
+        """`options`: more of dockerd's."""
+        self.home, self.options = home, options
         self.socket = home / "docker.sock"
         self.url = f"unix://{self.socket}"
         self._containerd: subprocess.Popen[bytes] | None = None
@@ -80,7 +81,7 @@ class EngineServer:
             *("-H", self.url, "--containerd", f"{self.home}/containerd.sock", "--data-root", f"{self.home}/data"),
             *("--exec-root", f"{self.home}/exec", "--pidfile", f"{self.home}/pid", "--storage-driver", "vfs"),
             *("--default-ulimit", "nofile=1024:1024", "--bridge", "none", "--iptables=false", "--ip6tables=false"),
-            *("--ip-forward=false", "--live-restore", "--cgroup-parent", f"/{self.home.name}"),
+            *("--ip-forward=false", "--live-restore", "--cgroup-parent", f"/{self.home.name}", *self.options),
         ]
         self.socket.unlink(missing_ok=True)
         (self.home / "pid").unlink(missing_ok=True)
@@ -226,9 +227,9 @@ class PodmanServer(EngineServer):
 
 
 @contextmanager
-def running_engine() -> Iterator[EngineServer]:
+def running_engine(*options: str) -> Iterator[EngineServer]:
     """ProgramMissing where there is none to be had."""
-    with _running(EngineServer) as server:
+    with _running(EngineServer, *options) as server:
         yield server
 
 
@@ -239,12 +240,12 @@ def running_podman() -> Iterator[EngineServer]:
 
 
 @contextmanager
-def _running(kind: type[EngineServer]) -> Iterator[EngineServer]:
+def _running(kind: type[EngineServer], *options: str) -> Iterator[EngineServer]:
     if os.geteuid() != 0:
         raise ProgramMissing("a container engine of its own needs root")
     home = Path(tempfile.mkdtemp(prefix=ENGINE_PREFIX, dir=roomy_directory()))
     orphan_reaper.made(home)
-    server = kind(home)
+    server = kind(home, *options)
     try:
         server.open()
         yield server

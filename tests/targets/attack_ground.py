@@ -1,7 +1,7 @@
 """Runs attempts on the network in a namespace with nothing but `lo`, which has the addresses that they try: run as
 a program, so that no attempt can reach any other machine, whatever goes wrong. Prints what each attempt says.
 
-    python -m tests.targets.attack_ground SANDBOX     SANDBOX: cgroup, rlimits, landlock, or none
+    python -m tests.targets.attack_ground SANDBOX     SANDBOX: cgroup, rlimits, landlock, engine, or none
 """
 
 from __future__ import annotations
@@ -22,11 +22,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from onthedot.targets import Call
-from tests.targets.attacks import NETWORK_ATTACKS, code_of
-from tests.targets.sandboxes import PYTHON, python, scripts_in
+from onthedot.targets.script.kind import Scripts
+from tests.services.container_engine import running_engine
+from tests.services.python_image import import_python
+from tests.targets.attacks import NETWORK_ATTACKS, code_of, one_by_one
+from tests.targets.sandboxes import PYTHON, python, scripts_by, scripts_in
 from tests.targets.sending import send
 
+ROOT = Path(__file__).resolve().parents[2]
 ADDRESSES = ("203.0.113.7", "169.254.169.254")
 _NEW_NET = 0x40000000
 _SET_FLAGS, _SET_ADDRESS = 0x8914, 0x8916
@@ -95,9 +101,29 @@ def answer(server: socket.socket) -> None:
 
 
 async def attempted(sandbox: str, prey: dict[str, Any]) -> dict[str, Any]:
+    with scripts_of(sandbox) as scripts:
+        return await _attempted(sandbox, scripts, prey)
+
+
+@contextmanager
+def scripts_of(sandbox: str) -> Iterator[Scripts | None]:
+    if sandbox == "engine":
+        with running_engine() as engine:
+            import_python(engine)
+            yield scripts_by(engine)
+    else:
+        yield None if sandbox == "none" else scripts_in(sandbox)
+
+
+async def _attempted(sandbox: str, scripts: Scripts | None, prey: dict[str, Any]) -> dict[str, Any]:
     found = {}
+    if sandbox == "engine":
+        assert scripts is not None
+        call = Call(run_id="1-1", job_id=1, slot=1, attempt=1, target=python(one_by_one(NETWORK_ATTACKS)), params=prey)
+        told: dict[str, Any] = (await send(scripts, call)).detail["result"]
+        return told
     for attack in NETWORK_ATTACKS:
-        if sandbox == "none":
+        if scripts is None:
             if not attack.plain:
                 continue
             done = subprocess.run(
@@ -106,8 +132,23 @@ async def attempted(sandbox: str, prey: dict[str, Any]) -> dict[str, Any]:
             found[attack.name] = json.loads(done.stdout.splitlines()[-1])
             continue
         call = Call(run_id="1-1", job_id=1, slot=1, attempt=1, target=python(code_of(attack)), params=prey)
-        outcome = await send(scripts_in(sandbox), call)
+        outcome = await send(scripts, call)
         found[attack.name] = outcome.detail.get("result") or {"escaped": False, "loot": outcome.error}
+    return found
+
+
+def on_the_ground(sandbox: str) -> dict[str, Any]:
+    if os.geteuid() != 0:
+        pytest.skip("a network of its own takes root")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.targets.attack_ground", sandbox],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 

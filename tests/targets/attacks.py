@@ -7,10 +7,12 @@ where they must succeed: an attempt that can't succeed proves nothing.
 
 from __future__ import annotations
 
+import json
 import textwrap
+from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["ATTACKS", "NETWORK_ATTACKS", "Attack", "code_of"]
+__all__ = ["ATTACKS", "NETWORK_ATTACKS", "Attack", "code_of", "one_by_one"]
 
 PRELUDE = """
 import ctypes, errno, fcntl, json, os, resource, signal, socket, stat, struct, subprocess, sys, threading, time
@@ -37,6 +39,15 @@ except BaseException as error:
 print()
 print(json.dumps(told))
 """
+ONE_BY_ONE = """
+import json, subprocess, sys
+prey, found = sys.stdin.read(), {{}}
+for name, code in json.loads({attacks!r}).items():
+    done = subprocess.run([sys.executable, "-c", code], input=prey, capture_output=True, text=True)
+    said = done.stdout.splitlines()
+    found[name] = json.loads(said[-1]) if said else {{"escaped": False, "loot": f"{{done.returncode}} {{done.stderr}}"}}
+print(json.dumps(found))
+"""
 
 
 class Attack(NamedTuple):
@@ -47,6 +58,11 @@ class Attack(NamedTuple):
 
 def code_of(attack: Attack) -> str:
     return PRELUDE + textwrap.indent(textwrap.dedent(attack.body).strip(), "    ") + CODA
+
+
+def one_by_one(attacks: Iterable[Attack]) -> str:
+    """Each by a process of its own, in one sandbox: starting one may take long. The result: what each says, by name."""
+    return ONE_BY_ONE.format(attacks=json.dumps({attack.name: code_of(attack) for attack in attacks}))
 
 
 ATTACKS = (

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import platform
+import subprocess
 import textwrap
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +111,34 @@ def module(tmp_path: Path) -> Callable[[str], str]:
         return name
 
     return write
+
+
+@pytest.fixture
+def prey(tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """What no script may reach: files that anybody may read and write, a process, and this one."""
+    tmp_path.chmod(0o755)
+    secret, writable = tmp_path / "secret", tmp_path / "writable"
+    secret.write_text("prey-secret")
+    writable.write_text("as it was")
+    writable.chmod(0o666)
+    shared = Path(f"/dev/shm/onthedot-prey-{os.getpid()}")
+    shared.write_text("prey-secret")
+    victim = subprocess.Popen(["/bin/sleep", "600"], env={"SECRET": "prey-secret"})
+    yield {
+        "secret_file": str(secret),
+        "writable_file": str(writable),
+        "folder": str(tmp_path),
+        "shared": shared.name,
+        "victim": victim.pid,
+        "node": os.getpid(),
+        "host": platform.node(),
+        "hides_host": True,
+        "other_architecture": platform.machine() == "x86_64",
+    }
+    victim.kill()
+    victim.wait()
+    shared.unlink()
+    assert writable.read_text() in ("as it was", "x", "")
 
 
 @pytest.fixture

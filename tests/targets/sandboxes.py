@@ -8,16 +8,22 @@ from typing import Any
 from onthedot.model.targets import ScriptTarget
 from onthedot.objects import ObjectStore
 from onthedot.settings import ScriptSetting
+from onthedot.targets.container_engine.access import EngineAddress
 from onthedot.targets.script.bubblewrap import Bubblewrap
 from onthedot.targets.script.cgroup_find import find_cgroups
+from onthedot.targets.script.engine_creation import EngineChoice
+from onthedot.targets.script.engine_sandbox import EngineSandbox
+from onthedot.targets.script.interpreters import interpreters_of_image
 from onthedot.targets.script.kind import Scripts
 from onthedot.targets.script.landlock import LEAST_ABI, LandlockSandbox
 from onthedot.targets.script.landlock_stub import abi
 from onthedot.targets.script.probe import Probed, bubblewrap_program
 from onthedot.targets.script.sandbox import Sandbox
+from tests.services.container_engine import EngineServer
 from tests.services.missing import missing
+from tests.services.python_image import PYTHON_IMAGE
 
-__all__ = ["PYTHON", "SANDBOXES", "NoObjects", "python", "sandbox_named", "scripts_in"]
+__all__ = ["PYTHON", "SANDBOXES", "NoObjects", "python", "sandbox_named", "scripts_by", "scripts_in"]
 
 PYTHON = "/usr/bin/python3"
 SANDBOXES = ("cgroup", "rlimits", "landlock")
@@ -59,6 +65,12 @@ def scripts_in(sandbox: str, setting: ScriptSetting | None = None, **options: An
     """The kind, with this sandbox."""
     objects = options.pop("objects", None) or NoObjects()
     return Scripts(setting or ScriptSetting(), objects, probed=Probed(sandbox_named(sandbox)), **options)
+
+
+def scripts_by(engine: EngineServer, **options: Any) -> Scripts:
+    """The kind, with containers of this engine, which has the image with Python."""
+    probed = Probed(EngineSandbox(EngineChoice(EngineAddress(engine.url), PYTHON_IMAGE)), {}, interpreters_of_image({}))
+    return Scripts(ScriptSetting(), NoObjects(), probed=probed, **options)
 
 
 def python(code: str, **fields: Any) -> ScriptTarget:

@@ -14,11 +14,12 @@ from onthedot.model.run import Outcome
 from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
 from onthedot.targets import Call
-from onthedot.targets.container.engine import ContainerEngine, ContainerState, EngineRefused
-from onthedot.targets.container.http_client import EngineAway
 from onthedot.targets.container.kind import Containers
 from onthedot.targets.container.log_stream import ContainerLog, stamped
 from onthedot.targets.container.verdict import outcome_of as outcome_verdict
+from onthedot.targets.container_engine.access import EngineAddress
+from onthedot.targets.container_engine.engine import ContainerEngine, ContainerState, EngineRefused
+from onthedot.targets.container_engine.http_client import EngineAway
 from onthedot.targets.contract import NOT_BEGUN, Ended, Handle
 from onthedot.targets.process.last_line import LastLine
 from tests.services.waiting import until
@@ -158,7 +159,7 @@ async def test_a_start_that_arrives_after_the_run_was_adopted_starts_nothing(pee
     assert (await outcome_of(kind, adopted=True)).kind == "ok"
     assert (peer.container["Id"], peer.container["starts"]) == ("id2", 1)
     with pytest.raises(EngineRefused, match="No such container"):
-        await ContainerEngine(peer.url).start("id1")
+        await ContainerEngine(EngineAddress(peer.url)).start("id1")
     assert peer.container["starts"] == 1
 
 
@@ -304,12 +305,12 @@ def _without(peer: EnginePeer, said: bytes) -> bytes:
 
 async def test_podman_has_a_place_that_stays_the_same(peer):
     peer.version["Components"] = [{"Name": "Podman Engine"}]
-    first = await ContainerEngine(peer.url).about()
+    first = await ContainerEngine(EngineAddress(peer.url)).about()
     peer.info["ID"] = "another one with each look"
-    second = await ContainerEngine(peer.url).about()
+    second = await ContainerEngine(EngineAddress(peer.url)).about()
     assert (first.title, first.place) == ("Podman 9.9", second.place)
     peer.info["Name"] = "elsewhere"
-    assert (await ContainerEngine(peer.url).about()).place != first.place
+    assert (await ContainerEngine(EngineAddress(peer.url)).about()).place != first.place
 
 
 async def test_an_engine_that_can_not_limit_memory_runs_nothing(peer, kind):
@@ -340,7 +341,7 @@ async def test_what_is_no_answer_of_an_engine_is_none(peer, said):
     peer.container = {}
     peer.says["GET /containers/x/json"] = [lambda: said]
     with pytest.raises(EngineAway):
-        await ContainerEngine(peer.url).inspect("x")
+        await ContainerEngine(EngineAddress(peer.url)).inspect("x")
 
 
 async def test_a_refusal_says_what_the_engine_says(peer):
@@ -348,7 +349,7 @@ async def test_a_refusal_says_what_the_engine_says(peer):
     peer.says["POST /containers/x/start"] = [lambda: answer(400, {"message": "bad"}), lambda: answer(500, b"plain")]
     for said in ("bad", "plain"):
         with pytest.raises(EngineRefused, match=said):
-            await ContainerEngine(peer.url).start("x")
+            await ContainerEngine(EngineAddress(peer.url)).start("x")
 
 
 async def test_a_log_that_is_cut_goes_on_where_it_was(peer):
@@ -360,7 +361,7 @@ async def test_a_log_that_is_cut_goes_on_where_it_was(peer):
     peer.says["GET /containers/x/logs"] = [lambda: cut]
     peer.logs = again + entry(1, at.format(3, 0, "e"))
     shown: list[str] = []
-    log = ContainerLog(ContainerEngine(peer.url), "x", shown.append)
+    log = ContainerLog(ContainerEngine(EngineAddress(peer.url)), "x", shown.append)
     reading = asyncio.create_task(log.run())
     await until(lambda: "e\n" in shown, "the rest is there")
     log.over.set()

@@ -16,6 +16,7 @@ from onthedot.settings import ContainerSetting
 from onthedot.targets import Call
 from onthedot.targets.container.creation import creation
 from onthedot.targets.container.kind import Containers
+from onthedot.targets.container_engine.engine import EngineAbout
 
 
 @pytest.mark.parametrize(
@@ -86,8 +87,8 @@ def test_without_an_allowed_image_the_kind_is_not_available() -> None:
 def test_what_is_asked_of_the_engine() -> None:
     target = ContainerTarget(image="alpine", network=True, memory="32M")
     setting = ContainerSetting(images=("alpine",), network="jobs", cpus=2)
-    call = Call(run_id="7-1", job_id=7, slot=1, attempt=1, target=target)
-    body = creation(call, target, setting, "ours", init=True)
+    call = Call(run_id="7-1", job_id=7, slot=1, attempt=1, target=target, timeout=20)
+    body = creation(call, target, setting, "ours", EngineAbout("Docker 28.5", "here", has_init=True))
     host = body["HostConfig"]
     assert (body["Image"], host["NetworkMode"], host["NanoCpus"], host["Init"]) == (
         "docker.io/library/alpine:latest",
@@ -98,6 +99,16 @@ def test_what_is_asked_of_the_engine() -> None:
     assert "Cmd" not in body
     assert (host["CapDrop"], host["SecurityOpt"], host["Privileged"]) == (["ALL"], ["no-new-privileges"], False)
     assert "Binds" not in host
+    assert body["Labels"]["onthedot.seconds"] == "30"
+    assert body["Healthcheck"]["Interval"] == 90_000_000_000
+
+
+@pytest.mark.parametrize(("has_checks", "timeout"), [(False, 20), (True, None)])
+def test_without_checks_or_a_timeout_it_has_no_deadline_of_the_engine(has_checks: bool, timeout: float | None) -> None:
+    target = ContainerTarget(image="alpine")
+    call = Call(run_id="7-1", job_id=7, slot=1, attempt=1, target=target, timeout=timeout)
+    about = EngineAbout("Podman 4.3", "here", has_init=True, has_checks=has_checks)
+    assert "Healthcheck" not in creation(call, target, ContainerSetting(images=("alpine",)), "ours", about)
 
 
 def test_the_examples_are_accepted() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -15,16 +16,25 @@ import pytest
 from onthedot.model.duration import Duration
 from onthedot.model.run import Outcome
 from onthedot.model.targets import ContainerTarget
-from onthedot.settings import ContainerSetting
+from onthedot.settings import ContainerSetting, RegistrySetting
 from onthedot.targets import Call
+from onthedot.targets.container import creation
 from onthedot.targets.container.kind import Containers
+from onthedot.targets.container_engine import deadline
+from onthedot.targets.container_engine.access import EngineAddress
 from onthedot.targets.contract import Cause, Ended, Handle, Stop
+from onthedot.targets.script.engine_creation import EngineChoice
+from onthedot.targets.script.engine_sandbox import EngineSandbox
+from onthedot.targets.script.limits import ScriptLimits
+from onthedot.targets.script.sandbox import Launch
 from onthedot.telemetry import Event, subscribe
 from tests.services.container_engine import IMAGE, EngineServer, running_engine, running_podman
 from tests.services.debian import ProgramMissing
 from tests.services.image_registry import running_registry
 from tests.services.missing import missing
+from tests.services.ports import free_port
 from tests.services.waiting import until
+from tests.targets.making_certificates import Authority
 
 # The first test may have to install the engine.
 pytestmark = pytest.mark.timeout(300)
@@ -33,9 +43,20 @@ OURS = "0123456789abcdef"
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[EngineServer]:
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    authority = Authority(tmp_path_factory.mktemp("tls"))
+    for name in ("engine", "client"):
+        authority.issue(name)
+    return authority
+
+
+@pytest.fixture(scope="module")
+def engine(certificates: Authority) -> Iterator[EngineServer]:
+    """On a socket, and by TCP for who has a certificate."""
+    own = certificates.folder / "engine"
+    tls = ("--tlsverify", f"--tlscacert={certificates.file}", f"--tlscert={own}.pem", f"--tlskey={own}.key")
     try:
-        with running_engine() as server:
+        with running_engine("-H", f"tcp://127.0.0.1:{free_port()}", *tls) as server:
             yield server
     except ProgramMissing as why:
         missing(why)
@@ -74,6 +95,9 @@ class Watched:
     @property
     def text(self) -> str:
         return "".join(self.log)
+
+    async def runs(self, engine: EngineServer) -> None:
+        await until(lambda: engine.containers().get(self.name) == "running", "it runs")
 
     async def says(self, words: str) -> None:
         await until(lambda: words in self.text, f"it says {words!r}")
@@ -174,6 +198,63 @@ async def test_an_image_is_pulled_and_its_own_command_is_run(engine):
             again = Watched(kind, image=image)
             await again.outcome()
             assert again.text == "pulled\n"
+
+
+async def test_an_image_is_pulled_with_the_login_of_its_registry(engine, tmp_path, monkeypatch):
+    (tmp_path / "password").write_text("pass:word\n")
+    with running_registry("team/private", "robot:pass:word") as image:
+        host, allowed = image.partition("/")[0], ("127.0.0.1:*/team/*",)
+        wrong = RegistrySetting(username="robot", password_env="REGISTRY_PASSWORD")
+        async with node(engine, images=allowed) as kind:
+            assert "can't be pulled" in ((await Watched(kind, image=image).outcome()).error or "")
+        async with node(engine, images=allowed, registries={host: wrong}) as kind:
+            absent = (await Watched(kind, image=image).outcome()).error or ""
+            assert absent.endswith(f'[containers.registries."{host}"] password_env REGISTRY_PASSWORD is not set')
+            (found,) = await kind.diagnose()
+            assert "password_env REGISTRY_PASSWORD is not set" in found.found
+            monkeypatch.setenv("REGISTRY_PASSWORD", "guessed")
+            assert "can't be pulled" in ((await Watched(kind, image=image).outcome()).error or "")
+        right = RegistrySetting(username="robot", password_file=str(tmp_path / "password"))
+        async with node(engine, images=allowed, registries={host: right}) as kind:
+            watched = Watched(kind, image=image)
+            assert (await watched.outcome()).ok, watched.text
+            assert "pass" not in watched.text
+
+
+async def test_an_engine_by_tcp_is_asked_over_tls(engine, certificates, tmp_path):
+    own, socket = certificates.folder / "client", engine.options[1]
+    tls = {"ca": str(certificates.file), "cert": f"{own}.pem", "key": f"{own}.key"}
+    async with node(engine, socket=socket, **tls) as kind:
+        watched = Watched(kind, "echo", '{"rows": 3}')
+        assert (await watched.outcome()).detail["result"] == {"rows": 3}
+        (found,) = await kind.diagnose()
+        assert socket in found.found
+    sandbox = EngineSandbox(EngineChoice(EngineAddress(socket, **tls), IMAGE))
+    given: dict[str, Any] = {"argv": ("/bin/cat",), "code": b"", "args": ("-",), "stdin": b"x" * 300_000}
+    launch = Launch(limits=ScriptLimits(memory=32 << 20), **given)
+    with tempfile.TemporaryFile() as printed, tempfile.TemporaryFile() as errors:
+        run = await sandbox.start(launch, printed.fileno(), errors.fileno())
+        assert await asyncio.wait_for(run.wait(), 30) == 0
+        await run.clean_up()
+        assert printed.seek(0, 2) == 300_000
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"ca": None, "cert": None, "key": None}, "HTTP request to an HTTPS server"),
+        ({"cert": None, "key": None}, "alert"),
+        ({"ca": "/none.pem"}, "/none.pem: No such file"),
+        ({"key": "{other}"}, "key values mismatch"),
+    ],
+)
+async def test_what_is_wrong_with_tls_is_said(engine, certificates, changes, says):
+    own, other = certificates.folder / "client", certificates.folder / "engine.key"
+    tls: dict[str, Any] = {"ca": str(certificates.file), "cert": f"{own}.pem", "key": f"{own}.key"}
+    tls |= {name: value and value.replace("{other}", str(other)) for name, value in changes.items()}
+    (found,) = await Containers(ContainerSetting(socket=engine.options[1], images=("*",), **tls)).diagnose()
+    assert says in found.found, found
+    assert found.advice is not None
 
 
 async def test_what_the_operator_does_not_allow_is_not_asked_for(engine, kind):
@@ -308,6 +389,47 @@ async def test_only_what_is_over_for_a_while_is_left_to_be_removed(engine):
         for name in await kind.inventory():
             await kind.remove(name)
         assert {ended.name, runs.name}.isdisjoint(engine.containers())
+
+
+@pytest.fixture
+def early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deadlines a second after the time-out."""
+    monkeypatch.setattr(deadline, "AFTER", 1.0)
+    monkeypatch.setattr(creation, "GRACE", 0)
+
+
+async def test_if_no_node_comes_back_the_engine_ends_it_by_itself(engine, early):
+    async with node(engine) as kind:
+        run = Watched(kind, "sleep", "600", timeout=0.5)
+        await until(lambda: engine.containers().get(run.name) == "running", "it runs")
+        await run.stopped("interrupted")
+    await until(lambda: engine.containers()[run.name] == "exited", "nobody of us is there, and it has ended")
+    async with node(engine) as kind:
+        adopts = Watched(kind, run=run.call.run_id, adopted=True, timeout=0.5)
+        outcome = await adopts.outcome()
+    assert (outcome.kind, outcome.error) == ("timeout", "timed out after 0.5 s: no node was there to end it in time")
+
+
+async def test_what_is_past_its_deadline_is_ended_by_any_node_of_any_installation(engine, early, monkeypatch):
+    """Also where the engine makes no checks, or the image has no shell."""
+    monkeypatch.setattr(creation, "deadline_check", lambda seconds: {"Test": ["NONE"]})
+    async with node(engine, "aaaaaaaaaaaaaaaa") as kind:
+        late, in_time = Watched(kind, "sleep", "600", timeout=0.5), Watched(kind, "sleep", "600", timeout=600)
+        for run in (late, in_time):
+            await run.runs(engine)
+            await run.stopped("interrupted")
+    async with node(engine, "bbbbbbbbbbbbbbbb") as other:
+        ended: list[str] = []
+
+        async def is_late() -> bool:
+            ended.extend(await other.end_overdue())
+            return bool(ended)
+
+        await until(is_late, "its time is up")
+        assert ended == [late.name]
+        assert await other.inventory() == [], "what is left of it belongs to others"
+    assert (engine.containers()[late.name], engine.containers()[in_time.name]) == ("exited", "running")
+    engine.ask("DELETE", f"/containers/{in_time.name}?force=1")
 
 
 async def test_a_restart_of_the_engine_is_survived_and_followed(engine, kind, events):

@@ -9,11 +9,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,43 +21,15 @@ import pytest
 from onthedot.model.run import Outcome
 from onthedot.targets.script.kind import Scripts
 from tests.services.waiting import until
+from tests.targets.attack_ground import on_the_ground
 from tests.targets.attacks import ATTACKS, NETWORK_ATTACKS, Attack, code_of
 from tests.targets.conftest import Log, MakeCall
 from tests.targets.sandboxes import PYTHON, SANDBOXES, python, scripts_in
 from tests.targets.sending import send
 
-ROOT = Path(__file__).resolve().parents[2]
 IDS = [attack.name for attack in ATTACKS]
 in_namespaces = pytest.mark.parametrize("sandbox", ["cgroup", "rlimits"])
 everywhere = pytest.mark.parametrize("sandbox", SANDBOXES)
-
-
-@pytest.fixture
-def prey(tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """What no script may reach: files that anybody may read and write, a process, and this one."""
-    tmp_path.chmod(0o755)
-    secret, writable = tmp_path / "secret", tmp_path / "writable"
-    secret.write_text("prey-secret")
-    writable.write_text("as it was")
-    writable.chmod(0o666)
-    shared = Path(f"/dev/shm/onthedot-prey-{os.getpid()}")
-    shared.write_text("prey-secret")
-    victim = subprocess.Popen(["/bin/sleep", "600"], env={"SECRET": "prey-secret"})
-    yield {
-        "secret_file": str(secret),
-        "writable_file": str(writable),
-        "folder": str(tmp_path),
-        "shared": shared.name,
-        "victim": victim.pid,
-        "node": os.getpid(),
-        "host": platform.node(),
-        "hides_host": True,
-        "other_architecture": platform.machine() == "x86_64",
-    }
-    victim.kill()
-    victim.wait()
-    shared.unlink()
-    assert writable.read_text() in ("as it was", "x", "")
 
 
 @everywhere
@@ -100,21 +70,6 @@ def test_without_a_sandbox_it_succeeds(attack: Attack, prey: dict[str, Any], tmp
         os.close(inherited)
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["escaped"] is True, (told, done.stderr)
-
-
-def on_the_ground(sandbox: str) -> dict[str, Any]:
-    if os.geteuid() != 0:
-        pytest.skip("a network of its own takes root")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.targets.attack_ground", sandbox],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=50,
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
 
 
 @everywhere

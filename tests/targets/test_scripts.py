@@ -255,7 +255,7 @@ async def test_another_interpreter(make_call: MakeCall):
 async def test_the_python_of_this_environment_as_an_interpreter(make_call: MakeCall):
     """A virtual environment, and perhaps in a folder that only its owner may enter: as root, it is said so."""
     setting = ScriptSetting(interpreters={"venv": (sys.executable,)})
-    probed = probe(Scripts(setting, NoObjects())._interpreters)
+    probed = probe(setting.interpreters)
     scripts = Scripts(setting, NoObjects(), probed=probed)
     target = python("import msgspec, json; print(json.dumps(msgspec.__name__))", interpreter="venv")
     outcome = await send(scripts, make_call(target))

@@ -109,7 +109,7 @@ BUGS = (
     _bug(
         "another engine says that it is gone",
         "a run is repeated because the socket was given to another engine for a moment",
-        "onthedot.targets.container.link:EngineLink.is_at",
+        "onthedot.targets.container_engine.link:EngineLink.is_at",
         "and self.place == place",
         "",
         f"{_FAULTS}::test_what_is_gone_while_another_engine_answers_is_not_gone",

@@ -292,7 +292,7 @@ class Wiring:
                 offers=offers, store=store, clock=clock, rng=rng, health=health, look_times=look_times
             )
         self.leftovers = None
-        if kinds := targets.surviving_kinds():
+        if kinds := targets.swept_kinds():
             self.leftovers = Leftovers(kinds=kinds, store=store, clock=clock, rng=rng, health=health)
 
     @property

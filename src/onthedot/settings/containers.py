@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from onthedot.model.duration import DAY, Duration
-from onthedot.model.image import ImageRule
+from onthedot.model.image import ImageName, ImageRule
 from onthedot.model.size import read_size
-from onthedot.settings.structs import ContainerSetting
+from onthedot.settings.structs import ContainerSetting, RegistrySetting
 from onthedot.settings.wrong_value import WrongValue
 
 __all__ = ["parse_containers"]
@@ -18,7 +18,8 @@ __all__ = ["parse_containers"]
 _ACCEPTED = (
     'a table [containers] with images = ["registry.example/*", …], socket = "/var/run/docker.sock" or '
     '"tcp://HOST:PORT", memory = "1G", cpus = 1, network = "bridge", concurrency = 4, keep = "10m" and place = "NAME", '
-    "or the same as JSON"
+    'for tcp:// also ca = "FILE", cert = "FILE" and key = "FILE", and tables [containers.registries."HOST"] with '
+    "username and password_file or password_env, or the same as JSON"
 )
 _PLACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}", re.ASCII)
 _TCP = re.compile(r"tcp://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):([0-9]{1,5})", re.ASCII)
@@ -34,6 +35,10 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True):
     concurrency: int | None = None
     keep: str | float = str(_DEFAULT.keep)
     place: str | None = None
+    ca: str | None = None
+    cert: str | None = None
+    key: str | None = None
+    registries: dict[str, RegistrySetting] = {}
 
 
 def parse_containers(value: Any) -> ContainerSetting:
@@ -46,12 +51,18 @@ def parse_containers(value: Any) -> ContainerSetting:
         keep = Duration.parse(table.keep)
         memory = read_size(table.memory)
         socket = _socket(table.socket)
+        registries = {_registry(name): setting for name, setting in table.registries.items()}
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise WrongValue(f"{_ACCEPTED}; {error}") from None
+    for name, setting in registries.items():
+        if (setting.password_file is None) == (setting.password_env is None):
+            raise WrongValue(f"{_ACCEPTED}; registries.{name}: set either password_file or password_env")
     for name, fits in (
         ("cpus", 0.01 <= table.cpus <= 256),
         ("concurrency", table.concurrency is None or 1 <= table.concurrency <= 10_000),
         ("keep", 0 <= keep <= 30 * DAY),
+        ("ca, cert or key", not (table.ca or table.cert or table.key) or socket.startswith("tcp://")),
+        ("key", not table.key or table.cert),
         ("place", table.place is None or _PLACE.fullmatch(table.place)),
         ("network", isinstance(table.network, bool) or _PLACE.fullmatch(table.network)),
     ):
@@ -69,7 +80,16 @@ def parse_containers(value: Any) -> ContainerSetting:
         concurrency=table.concurrency,
         keep=keep,
         place=table.place,
+        ca=table.ca,
+        cert=table.cert,
+        key=table.key,
+        registries=registries,
     )
+
+
+def _registry(name: str) -> str:
+    """As names of images have it, with one password each."""
+    return ImageName.parse(f"{name}/image").registry
 
 
 def _socket(text: str) -> str:

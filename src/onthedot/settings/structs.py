@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from onthedot.errors import SettingsError
 from onthedot.model.alerts import Alerting
 from onthedot.model.duration import DAY, MINUTE, SECOND, Duration
 from onthedot.settings.alerts import AlertSetting, ChannelSetting
@@ -25,6 +26,7 @@ __all__ = [
     "ContainerSetting",
     "KubernetesSetting",
     "KubernetesTemplate",
+    "RegistrySetting",
     "ScriptSetting",
     "Settings",
     "address",
@@ -75,6 +77,28 @@ class ScriptSetting(msgspec.Struct, frozen=True, kw_only=True):
     interpreters: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     memory: int = 1 << 30  # bytes: the most that a job may ask for
     network: bool = False  # whether a job may ask for it
+    image: str | None = None  # for containers, if nothing else isolates scripts
+
+
+class RegistrySetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How an engine logs in to a registry of images. The password is in one of the two, and read with each pull."""
+
+    username: str
+    password_file: str | None = None
+    password_env: str | None = None
+
+    def password(self, registry: str) -> str:
+        """SettingsError if it is not there."""
+        where = f'[containers.registries."{registry}"]'
+        if self.password_file is not None:
+            try:
+                return Path(self.password_file).read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError) as error:
+                raise SettingsError(f"{where} password_file can't be read: {error}") from None
+        password = os.environ.get(self.password_env or "")
+        if not password:
+            raise SettingsError(f"{where} password_env {self.password_env} is not set")
+        return password
 
 
 class ContainerSetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,6 +112,10 @@ class ContainerSetting(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: int | None = None  # None: as many as FUNCTION_PROCESSES
     keep: Duration = Duration(10 * MINUTE)  # how long a container stays after its end
     place: str | None = None  # the name of the engine, where it can't say who it is
+    ca: str | None = None  # files in PEM, for tcp://: who signed the engine's certificate, our own certificate and key
+    cert: str | None = None
+    key: str | None = None
+    registries: dict[str, RegistrySetting] = msgspec.field(default_factory=dict)  # by host and port
 
 
 class KubernetesTemplate(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from onthedot.errors import SettingsError
+from onthedot.model.image import ImageName
 from onthedot.model.size import read_size
 from onthedot.settings.brokers import BROKER_ACCEPTED, BrokerSetting, WrongBroker, read_brokers
 from onthedot.settings.host_names import is_address, is_host, is_host_port
@@ -105,7 +106,7 @@ def parse_brokers(value: Any) -> dict[str, BrokerSetting]:
 def parse_scripts(value: Any) -> ScriptSetting:
     accepted = (
         'a table [scripts] with interpreters = {python = "/usr/bin/python3", …} (a program, or a list with its '
-        'arguments), memory = "1G" and network = false, or the same as JSON'
+        'arguments), memory = "1G", network = false and image = "python:3.13-slim", or the same as JSON'
     )
     if isinstance(value, ScriptSetting):
         return value
@@ -114,11 +115,14 @@ def parse_scripts(value: Any) -> ScriptSetting:
         table = dict(table)
         programs = {name: _program(given) for name, given in dict(table.pop("interpreters", {})).items()}
         memory, network = read_size(table.pop("memory", "1G")), table.pop("network", False)
+        image = table.pop("image", None)
+        if image is not None:
+            ImageName.parse(image)
     except (msgspec.MsgspecError, TypeError, ValueError, AttributeError) as error:
         raise WrongValue(f"{accepted}; {error}") from None
     if table or not isinstance(network, bool):
         raise WrongValue(f"{accepted}; {', '.join(table) or 'network'} is not valid")
-    return ScriptSetting(interpreters=programs, memory=memory, network=network)
+    return ScriptSetting(interpreters=programs, memory=memory, network=network, image=image)
 
 
 def _program(given: Any) -> tuple[str, ...]:

@@ -78,6 +78,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What was started goes on without the node. Its kind kills it on `cancelled` and `timeout` only; on `interrupted`
     and `gone` it lets go of it, because another node adopts it, and tells `done` without an outcome. It says itself by
     `begun` when the work began, which may be before the call. What is over is removed once it is `recorded`."""
+    leaves_behind: bool = False
+    """What a node started that was killed may go on, and is of no use to anybody: `inventory` lists it, and it is
+    removed once the try is over."""
     has_destinations: bool = False
     """Calls go to parties that may be slow or away (`Kind.destination`): each has a part of the slots and a breaker."""
     shares_workers: bool = False
@@ -222,7 +225,12 @@ class Kind(ABC):
 
     async def inventory(self) -> Sequence[str]:
         """The names (`<run id>-<try>`) of what there is in the places that this node reaches, and may be removed if
-        its try is over. For kinds that survive."""
+        its try is over. For kinds that survive, or leave something behind."""
+        return ()
+
+    async def end_overdue(self) -> Sequence[str]:
+        """End what runs on past the deadline that was written on it when it was started, whoever did that; the names.
+        For kinds whose place knows no deadlines. Only what nobody takes care of is that late."""
         return ()
 
     async def remove(self, name: str) -> bool | None:  # noqa: B027 - only what survives can be left behind

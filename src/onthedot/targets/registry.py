@@ -103,6 +103,11 @@ class Targets:
     def surviving_kinds(self) -> list[Kind]:
         return [kind for kind in self._kinds.values() if kind.profile.survives_node]
 
+    def swept_kinds(self) -> list[Kind]:
+        """Kinds of which something may be left outside."""
+        profiles = [(kind, kind.profile) for kind in self._kinds.values()]
+        return [kind for kind, profile in profiles if profile.survives_node or profile.leaves_behind]
+
     # for whoever makes jobs, and for the operator
 
     def check(self, target: Target, tenant: int = 1) -> None:

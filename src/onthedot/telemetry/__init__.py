@@ -28,6 +28,7 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | clock.set | by_ms: the database clock was set forward, or back (negative) |
 | floor.repaired | n, jobs: a clock that was ahead had moved them into the future; they were set back |
 | leftover.removed, leftover.kept | kind, name or error: of what a try that is over had started outside |
+| leftover.ended | kind, name: it ran past the deadline that it carries, and nobody else had ended it |
 | log.unwritten | path, error |
 | lookup.abandoned | tenant, host: the DNS lookup timed out |
 | broker.connected, broker.unavailable, broker.back | broker, (error): a message broker that jobs publish to |

@@ -39,6 +39,7 @@ _LEVELS = {
     "clock.set": "warning",
     "floor.repaired": "error",
     "leftover.removed": "info",
+    "leftover.ended": "warning",
     "leftover.kept": "warning",
     "log.unwritten": "warning",
     "lookup.abandoned": "warning",

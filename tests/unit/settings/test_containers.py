@@ -10,7 +10,7 @@ import pytest
 
 from onthedot.errors import SettingsError
 from onthedot.model.duration import MINUTE, Duration
-from onthedot.settings import ContainerSetting, load_settings
+from onthedot.settings import ContainerSetting, RegistrySetting, load_settings
 
 
 def loaded(table: Any, tmp_path: Path) -> ContainerSetting:
@@ -48,6 +48,27 @@ def test_what_is_read(tmp_path):
     assert loaded({"socket": "tcp://127.0.0.1:2375"}, tmp_path).socket == "tcp://127.0.0.1:2375"
 
 
+def test_tls_and_registries(tmp_path):
+    found = loaded(
+        {
+            "socket": "tcp://engine.example:2376",
+            "ca": "ca.pem",
+            "cert": "cert.pem",
+            "key": "key.pem",
+            "registries": {
+                "index.docker.io": {"username": "robot", "password_env": "HUB"},
+                "registry.example:5000": {"username": "robot", "password_file": "/run/secrets/registry"},
+            },
+        },
+        tmp_path,
+    )
+    assert (found.ca, found.cert, found.key) == ("ca.pem", "cert.pem", "key.pem")
+    assert found.registries == {
+        "docker.io": RegistrySetting(username="robot", password_env="HUB"),
+        "registry.example:5000": RegistrySetting(username="robot", password_file="/run/secrets/registry"),
+    }
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [
@@ -66,6 +87,11 @@ def test_what_is_read(tmp_path):
         ({"keep": "1 fortnight"}, "fortnight"),
         ({"place": "a b"}, "place"),
         ({"privileged": True}, "privileged"),
+        ({"ca": "ca.pem"}, "ca, cert or key is not valid"),
+        ({"socket": "tcp://h:1", "key": "key.pem"}, "key is not valid"),
+        ({"registries": {"registry.example": {"username": "robot"}}}, "either password_file or password_env"),
+        ({"registries": {"registry.example": {"username": "r", "password": "secret"}}}, "password"),
+        ({"registries": {"a b": {"username": "r", "password_env": "P"}}}, "a b/image"),
         ([], "array"),
     ],
 )

@@ -1,5 +1,5 @@
 """Removes what is left outside of tries that are over: their node died between the commit of the result and the
-removal, or lost touch with what it had to remove.
+removal, or lost touch with what it had to remove. And ends what runs past its own deadline, because nobody else did.
 
 An object is there only after its try was recorded as begun, so what the store does not know as living any more is over.
 The objects are listed first and the store is asked after that: in the other order, what was begun in between would be
@@ -23,7 +23,7 @@ __all__ = ["Leftovers"]
 
 
 class Leftovers:
-    """At the start, and then once a minute. Only for kinds whose work survives its node."""
+    """At the start, and then once a minute. Only for kinds of which something may be left."""
 
     def __init__(
         self, *, kinds: Sequence[Kind], store: LeftoverStore, clock: Clock, rng: random.Random, health: StoreHealth
@@ -42,6 +42,8 @@ class Leftovers:
     async def _sweep(self, kind: Kind) -> None:
         """What fails is tried again with the next look; whatever a kind does wrong here must not end the node."""
         try:
+            for name in await kind.end_overdue():
+                emit("leftover.ended", kind=kind.tag, name=name)
             tries = {name: found for name in await kind.inventory() if (found := _try_of(name)) is not None}
             if not tries:
                 return

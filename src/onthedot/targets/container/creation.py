@@ -6,12 +6,13 @@ from typing import Any
 
 from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
-from onthedot.targets.container.engine import FoundContainer
+from onthedot.targets.container_engine.deadline import deadline_check
+from onthedot.targets.container_engine.engine import EngineAbout, FoundContainer
+from onthedot.targets.container_engine.labels import INSTALLATION, SECONDS, run_labels
 from onthedot.targets.contract import Call, run_environment
 
-__all__ = ["INSTALLATION", "container_name", "creation", "is_ours"]
+__all__ = ["container_name", "creation", "is_ours"]
 
-INSTALLATION = "onthedot.installation"
 GRACE = 10
 """Seconds between SIGTERM and SIGKILL."""
 PIDS = 512
@@ -32,7 +33,7 @@ def is_ours(found: FoundContainer, call: Call, installation: str) -> bool:
 
 
 def creation(
-    call: Call, target: ContainerTarget, setting: ContainerSetting, installation: str, *, init: bool
+    call: Call, target: ContainerTarget, setting: ContainerSetting, installation: str, about: EngineAbout | None
 ) -> dict[str, Any]:
     """No capabilities, no new privileges, no mounts, no network unless it was allowed. The memory limit covers swap."""
     memory = target.memory_bytes or setting.memory
@@ -41,7 +42,7 @@ def creation(
     body: dict[str, Any] = {
         "Image": str(target.image_name),
         "Env": [f"{name}={value}" for name, value in environment.items()],
-        "Labels": _labels(call, installation),
+        "Labels": run_labels(installation, call.run_id, call.try_number, call.key or str(call.job_id), call.tenant),
         "Tty": False,
         "OpenStdin": False,
         "StopTimeout": GRACE,
@@ -59,21 +60,12 @@ def creation(
             "LogConfig": _LOG,
         },
     }
-    if init:  # it passes signals on to what would ignore them as the first process
+    if about is not None and about.has_init:  # it passes signals on to what would ignore them as the first process
         body["HostConfig"]["Init"] = True
     if target.command:
         body["Cmd"] = target.command
+    if call.timeout is not None:
+        body["Labels"][SECONDS] = f"{call.timeout + GRACE:g}"
+        if about is not None and about.has_checks:
+            body["Healthcheck"] = deadline_check(call.timeout + GRACE)
     return body
-
-
-def _labels(call: Call, installation: str) -> dict[str, str]:
-    labels = {
-        INSTALLATION: installation,
-        "onthedot.run": call.run_id,
-        "onthedot.try": str(call.try_number),
-        "onthedot.job": call.key or str(call.job_id),
-        "onthedot.tenant": str(call.tenant),
-    }
-    if call.timeout is not None:  # for who looks at containers that no node takes care of any more
-        labels["onthedot.seconds"] = f"{call.timeout + GRACE:g}"
-    return labels

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 from onthedot.targets.container.creation import GRACE
-from onthedot.targets.container.engine import ContainerEngine, EngineRefused, FoundContainer
-from onthedot.targets.container.http_client import EngineAway
-from onthedot.targets.container.link import EngineElsewhere, EngineLink
 from onthedot.targets.container.log_stream import ContainerLog
+from onthedot.targets.container_engine.engine import ContainerEngine, EngineRefused, FoundContainer
+from onthedot.targets.container_engine.http_client import EngineAway
+from onthedot.targets.container_engine.link import EngineElsewhere, EngineLink
 from onthedot.targets.coroutine import take_cancel
 
 __all__ = ["STOP_WITHIN", "Following"]

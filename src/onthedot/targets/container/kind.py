@@ -19,12 +19,14 @@ from onthedot.model.run import Outcome
 from onthedot.model.size import format_size
 from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
-from onthedot.targets.container.creation import INSTALLATION
 from onthedot.targets.container.diagnosis import diagnosis_of
-from onthedot.targets.container.engine import ContainerEngine
 from onthedot.targets.container.following import STOP_WITHIN
-from onthedot.targets.container.link import EngineLink
 from onthedot.targets.container.run import ContainerRun
+from onthedot.targets.container_engine.access import EngineAddress
+from onthedot.targets.container_engine.deadline import end_overdue
+from onthedot.targets.container_engine.engine import ContainerEngine
+from onthedot.targets.container_engine.labels import INSTALLATION, KIND
+from onthedot.targets.container_engine.link import EngineLink
 from onthedot.targets.contract import Call, Ended, Profile, TargetDiagnosis
 from onthedot.targets.coroutine import CoroutineKind
 from onthedot.targets.setup import KindSetup
@@ -51,7 +53,7 @@ class Containers(CoroutineKind):
         self._rules = [ImageRule.parse(pattern) for pattern in setting.images]
         self._executes = executes and bool(self._rules)
         self._clock = clock or SystemClock()
-        self._engine = ContainerEngine(setting.socket)
+        self._engine = ContainerEngine(EngineAddress.of(setting))
         self._link = EngineLink(self._engine, setting.place)
         self._installation = "unknown"
         self._ended: dict[str, float] = {}  # when containers that are over ended, on the monotonic clock
@@ -116,7 +118,7 @@ class Containers(CoroutineKind):
         return None
 
     async def diagnose(self) -> Sequence[TargetDiagnosis]:
-        return (await diagnosis_of(ContainerEngine(self._setting.socket), self._setting),) if self._executes else ()
+        return (await diagnosis_of(self._setting),) if self._executes else ()
 
     # runs
 
@@ -143,9 +145,13 @@ class Containers(CoroutineKind):
         """Those that run or were never started, and those that ended so long ago that nobody can come late for them."""
         if self._link.about is None:
             return ()
-        listed = await self._engine.labelled(f"{INSTALLATION}={self._installation}")
-        self._ended = {name: at for name, at in self._ended.items() if name in dict(listed)}
-        return [name for name, state in listed if state in _GOING or await self._is_old(name)]
+        found = await self._engine.labelled(f"{INSTALLATION}={self._installation}")
+        listed = {each.name: each for each in found if KIND not in each.labels}
+        self._ended = {name: at for name, at in self._ended.items() if name in listed}
+        return [name for name, each in listed.items() if each.is_going or await self._is_old(name)]
+
+    async def end_overdue(self) -> Sequence[str]:
+        return () if self._link.about is None else await end_overdue(self._engine)
 
     async def _is_old(self, name: str) -> bool:
         now = self._clock.monotonic()
@@ -165,6 +171,3 @@ class Containers(CoroutineKind):
             return False
         await self._engine.remove(name)
         return True
-
-
-_GOING = ("created", "configured", "initialized", "running", "paused", "restarting")

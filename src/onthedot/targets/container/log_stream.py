@@ -9,23 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
-from onthedot.targets.container.engine import ContainerEngine, EngineRefused
-from onthedot.targets.container.http_client import EngineAway, EngineResponse
+from onthedot.targets.container_engine.engine import ContainerEngine, EngineRefused
+from onthedot.targets.container_engine.http_client import EngineAway
+from onthedot.targets.container_engine.log_frames import frames
 from onthedot.targets.process.last_line import LastLine
 from onthedot.targets.process.log_stamps import Instant, stamped
 from onthedot.targets.process.output import OUTPUT_LIMIT
 
-__all__ = ["ContainerLog", "frames", "last_line", "stamped"]
+__all__ = ["ContainerLog", "last_line", "stamped"]
 
 TAIL = 10
 """Entries at the end of the output in which the result is looked for. Docker cuts lines into entries of 16 KB, and a
 result has 64 KB at most."""
 AGAIN_AFTER = 0.5
 RESUMES_AFTER_END = 3
-_HEAD = 8
-_LARGEST_FRAME = 32 << 20
 
 
 class ContainerLog:
@@ -92,19 +91,3 @@ async def last_line(engine: ContainerEngine, name: str) -> LastLine:
         async for _, text in frames(response):
             line.write(decoder.decode(text))
     return line
-
-
-async def frames(response: EngineResponse) -> AsyncIterator[tuple[int, bytes]]:
-    """The entries of a log: 1 for the standard output or 2 for the standard error, and what was printed."""
-    kept = bytearray()
-    async for portion in response.portions():
-        kept += portion
-        while len(kept) >= _HEAD:
-            size = int.from_bytes(kept[4:_HEAD])
-            if size > _LARGEST_FRAME or kept[0] > 2:
-                raise EngineAway("the engine sent an invalid log stream")
-            if len(kept) < _HEAD + size:
-                break
-            stream, entry = kept[0], bytes(kept[_HEAD : _HEAD + size])
-            del kept[: _HEAD + size]
-            yield 2 if stream == 2 else 1, entry

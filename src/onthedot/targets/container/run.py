@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 
 from onthedot.clock import Clock
+from onthedot.errors import SettingsError
 from onthedot.model.run import Outcome
 from onthedot.model.targets import ContainerTarget
 from onthedot.settings import ContainerSetting
 from onthedot.targets.container.creation import container_name, creation, is_ours
-from onthedot.targets.container.engine import (
+from onthedot.targets.container.following import STOP_WITHIN, Following
+from onthedot.targets.container.log_stream import last_line
+from onthedot.targets.container.verdict import outcome_of
+from onthedot.targets.container_engine.access import registry_login
+from onthedot.targets.container_engine.deadline import was_overdue
+from onthedot.targets.container_engine.engine import (
     ContainerEngine,
     EngineRefused,
     FoundContainer,
     ImageMissing,
     NameTaken,
 )
-from onthedot.targets.container.following import STOP_WITHIN, Following
-from onthedot.targets.container.http_client import EngineAway
-from onthedot.targets.container.link import EngineElsewhere, EngineLink
-from onthedot.targets.container.log_stream import last_line
-from onthedot.targets.container.verdict import outcome_of
+from onthedot.targets.container_engine.http_client import EngineAway
+from onthedot.targets.container_engine.link import EngineElsewhere, EngineLink
 from onthedot.targets.contract import NOT_BEGUN, Call, Ended
 from onthedot.targets.process.last_line import LastLine
 
@@ -140,10 +143,7 @@ class ContainerRun:
         before."""
         target = self._target
         image = str(target.image_name)
-        about = self._link.about
-        body = creation(
-            self._call, target, self._setting, self._installation, init=about is not None and about.has_init
-        )
+        body = creation(self._call, target, self._setting, self._installation, self._link.about)
         self._stage = "creating its container"
         if target.pull == "always":
             await self._pull(image)
@@ -178,11 +178,11 @@ class ContainerRun:
         self._call.log(f"pulling image {image}\n")
         try:
             async with asyncio.timeout(PULL_WITHIN):
-                await self._engine.pull(image)
+                await self._engine.pull(image, registry_login(image, self._setting.registries))
         except TimeoutError:
             error = f"not started: pulling image {image} took longer than {PULL_WITHIN / 60:g} minutes"
             raise NotStarted(Outcome(kind="error", retryable=True, error=error)) from None
-        except EngineRefused as refused:
+        except (EngineRefused, SettingsError) as refused:
             error = f"not started: image {image} can't be pulled: {refused}"
             raise NotStarted(Outcome(kind="error", retryable=True, error=error)) from None
 
@@ -233,6 +233,10 @@ class ContainerRun:
         if over.is_new:
             error = f"the container engine went away while it started the container, {_UNKNOWN}"
             return Outcome(kind="error", retryable=True, error=error)
+        if was_overdue(over):
+            error = f"timed out after {self._call.timeout or over.lasted:g} s: no node was there to end it in time"
+            late = Outcome(kind="timeout", retryable=True, error=error)
+            return Ended(late, self._began, self._clock.monotonic() - over.ended_ago)
         memory = self._target.memory_bytes or self._setting.memory
         printed = await self._printed() if over.state.exit_code == 0 else None
         outcome = outcome_of(over.state, memory, printed, cut=self._following.cut)

@@ -6,7 +6,7 @@ from typing import Any
 
 from onthedot.model.run import Outcome
 from onthedot.model.size import format_size
-from onthedot.targets.container.engine import ContainerState
+from onthedot.targets.container_engine.engine import ContainerState
 from onthedot.targets.process.exit_words import exit_words
 from onthedot.targets.process.last_line import LastLine
 

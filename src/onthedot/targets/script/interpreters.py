@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-__all__ = ["Interpreter", "interpreters"]
+__all__ = ["Interpreter", "interpreters", "interpreters_of_image"]
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 UNBUFFERED = "-u"
@@ -32,6 +32,12 @@ def interpreters(listed: Mapping[str, tuple[str, ...]]) -> dict[str, Interpreter
         program = SYSTEM_PYTHON if Path(SYSTEM_PYTHON).exists() else _own_python()
         listed = {"python": (program, UNBUFFERED)}
     return {name: Interpreter(_argv(argv), tuple(_roots(argv[0]))) for name, argv in listed.items()}
+
+
+def interpreters_of_image(listed: Mapping[str, tuple[str, ...]]) -> dict[str, Interpreter]:
+    """The same where scripts run in an image: its programs, of which nothing is known here."""
+    listed = listed or {"python": ("python3", UNBUFFERED)}
+    return {name: Interpreter(_argv(argv), ()) for name, argv in listed.items()}
 
 
 def _own_python() -> str:

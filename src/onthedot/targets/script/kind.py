@@ -15,11 +15,14 @@ from typing import Self
 import msgspec
 
 from onthedot.errors import Invalid, NotAvailable, ObjectMissing, ObjectStoreUnavailable
+from onthedot.model.image import ImageName
 from onthedot.model.run import Outcome
 from onthedot.model.size import format_size
 from onthedot.model.targets import ScriptTarget
 from onthedot.objects import ObjectStore, open_objects
-from onthedot.settings import ScriptSetting
+from onthedot.settings import ScriptSetting, Settings
+from onthedot.targets.container_engine.access import EngineAddress
+from onthedot.targets.container_engine.labels import run_labels
 from onthedot.targets.contract import NOT_BEGUN, Call, Ended, Profile, TargetDiagnosis, run_environment
 from onthedot.targets.coroutine import CoroutineKind, take_cancel
 from onthedot.targets.exhaustion import lack_of
@@ -27,10 +30,11 @@ from onthedot.targets.process.last_line import LastLine
 from onthedot.targets.process.output import ProcessOutput
 from onthedot.targets.registry import names
 from onthedot.targets.script.code_cache import CodeCache
+from onthedot.targets.script.engine_creation import EngineChoice
 from onthedot.targets.script.interpreters import Interpreter, interpreters
 from onthedot.targets.script.limits import Hits, ScriptLimits
 from onthedot.targets.script.probe import NoSandbox, Probed, probe
-from onthedot.targets.script.sandbox import Launch, Sandbox, SandboxFailed, SandboxRun
+from onthedot.targets.script.sandbox import Launch, Sandbox, SandboxAway, SandboxFailed, SandboxRun
 from onthedot.targets.script.verdict import outcome_of
 from onthedot.targets.setup import KindSetup
 from onthedot.telemetry import emit
@@ -38,6 +42,7 @@ from onthedot.telemetry import emit
 __all__ = ["Scripts"]
 
 GRACE = 2.0
+LOOK_AGAIN = 10.0
 KILLED_WITHIN = 5.0
 """Seconds in which a killed script is gone with all its processes, unless the kernel itself waits for something."""
 LONGEST_VARIABLE = 100_000
@@ -59,9 +64,18 @@ class Scripts(CoroutineKind):
         probed: Probed | None = None,
         grace: float = GRACE,
         capacity: int | None = None,
+        choice: EngineChoice | None = None,
     ) -> None:
-        """`executes`: whether this node runs scripts, or only lets jobs be made. `probed`: what is known already."""
-        self.profile = Profile(capacity=capacity, shares_workers=True, stop_within=grace + KILLED_WITHIN)
+        """`executes`: whether this node runs scripts, or only lets jobs be made. `probed`: what is known already.
+        `choice`: of containers, for where nothing else isolates scripts."""
+        self.profile = Profile(
+            capacity=capacity,
+            shares_workers=True,
+            leaves_behind=choice is not None,
+            stop_within=grace + KILLED_WITHIN,
+        )
+        self._choice, self._installation = choice, "unknown"
+        self._looking: asyncio.Task[None] | None = None
         self._setting, self._executes, self._grace = setting, executes, grace
         self._interpreters = interpreters(setting.interpreters)
         self._codes = CodeCache(objects)
@@ -75,20 +89,48 @@ class Scripts(CoroutineKind):
             open_objects(settings.object_store),
             executes="executor" in settings.roles,
             capacity=settings.function_processes,
+            choice=_choice(settings),
         )
+
+    def belong_to(self, installation: str) -> None:
+        self._installation = installation
 
     async def __aenter__(self) -> Self:
         probed = await asyncio.to_thread(self._probed)
         if isinstance(probed.sandbox, Sandbox):
-            emit("scripts.sandbox", sandbox=probed.sandbox.description, broken=probed.broken)
+            await self._has(probed, probed.sandbox)
         else:
             emit("scripts.no_sandbox", reason=probed.sandbox.why, remedy=probed.sandbox.remedy)
+            if self._choice is not None and self._executes:
+                self._looking = asyncio.create_task(self._look_again(self._choice), name="onthedot-script-sandbox")
         return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        if self._known is not None and isinstance(self._known.sandbox, Sandbox):
+            await self._known.sandbox.close()
+
+    async def _has(self, probed: Probed, sandbox: Sandbox) -> None:
+        sandbox = sandbox.of_node()
+        await sandbox.open()
+        self._known = msgspec.structs.replace(probed, sandbox=sandbox)
+        emit("scripts.sandbox", sandbox=sandbox.description, broken=probed.broken)
+
+    async def _look_again(self, choice: EngineChoice) -> None:
+        """The container engine may have been started after the node."""
+        while True:
+            await asyncio.sleep(LOOK_AGAIN)
+            probed = await asyncio.to_thread(probe, self._setting.interpreters, choice, again=True)
+            if isinstance(probed.sandbox, Sandbox):
+                await self._has(probed, probed.sandbox)
+                return
 
     def capabilities(self) -> list[str]:
         """Nothing unless a sandbox works, and only what does run in it; which is tried when the node begins."""
         probed = self._known
-        if probed is None or isinstance(probed.sandbox, NoSandbox):
+        if probed is None or isinstance(probed.sandbox, NoSandbox) or not probed.sandbox.is_there:
             return []
         working = [name for name in self._interpreters if name not in probed.broken]
         networks = ("", ":network") if self._setting.network else ("",)
@@ -111,7 +153,7 @@ class Scripts(CoroutineKind):
 
     def _probed(self) -> Probed:
         if self._known is None:
-            self._known = probe(self._interpreters)
+            self._known = probe(self._setting.interpreters, self._choice)
         return self._known
 
     def check(self, target: ScriptTarget, tenant: int = 1) -> None:
@@ -161,7 +203,8 @@ class Scripts(CoroutineKind):
         except ObjectStoreUnavailable as unavailable:
             return Outcome(kind="error", retryable=True, error=str(unavailable))
         limits = ScriptLimits(memory=target.memory_bytes, cpus=target.cpus)
-        launch = _launch(call, target, self._interpreters[target.interpreter], code, limits)
+        interpreter = probed.interpreters.get(target.interpreter, self._interpreters[target.interpreter])
+        launch = _launch(call, target, interpreter, code, limits, self._installation)
         return await self._run(call, probed.sandbox, launch)
 
     async def _run(self, call: Call, sandbox: Sandbox, launch: Launch) -> Outcome | Ended:
@@ -180,6 +223,8 @@ class Scripts(CoroutineKind):
             if run is not None:
                 await self._end(run)
             raise
+        except SandboxAway:
+            return NOT_BEGUN
         except SandboxFailed as error:
             return Outcome(kind="error", retryable=True, error=str(error))
         except (OSError, MemoryError, RuntimeError) as error:
@@ -204,8 +249,35 @@ class Scripts(CoroutineKind):
         finally:
             run.kill()
 
+    # what a node that was killed has left behind
 
-def _launch(call: Call, target: ScriptTarget, interpreter: Interpreter, code: bytes, limits: ScriptLimits) -> Launch:
+    async def inventory(self) -> Sequence[str]:
+        return () if (sandbox := self._sandbox) is None else await sandbox.left_behind(self._installation)
+
+    async def remove(self, name: str) -> bool | None:
+        if (sandbox := self._sandbox) is not None:
+            await sandbox.remove(name)
+        return None
+
+    async def end_overdue(self) -> Sequence[str]:
+        return () if (sandbox := self._sandbox) is None else await sandbox.end_overdue()
+
+    @property
+    def _sandbox(self) -> Sandbox | None:
+        known = self._known
+        return known.sandbox if known is not None and isinstance(known.sandbox, Sandbox) else None
+
+
+def _choice(settings: Settings) -> EngineChoice | None:
+    image, containers = settings.scripts.image, settings.containers
+    if image is None:
+        return None
+    return EngineChoice(EngineAddress.of(containers), str(ImageName.parse(image)), containers.network or "bridge")
+
+
+def _launch(
+    call: Call, target: ScriptTarget, interpreter: Interpreter, code: bytes, limits: ScriptLimits, installation: str
+) -> Launch:
     params = msgspec.json.encode(call.params)
     own = run_environment(call)
     if len(params) > LONGEST_VARIABLE:
@@ -220,6 +292,9 @@ def _launch(call: Call, target: ScriptTarget, interpreter: Interpreter, code: by
         stdin=params,
         limits=limits,
         network=target.network,
+        name=f"{call.run_id}-{call.try_number}",
+        labels=run_labels(installation, call.run_id, call.try_number, call.key or str(call.job_id), call.tenant),
+        timeout=None if call.timeout is None else call.timeout + GRACE,
     )
 
 

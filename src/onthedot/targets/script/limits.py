@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-__all__ = ["Hits", "ScriptLimits", "rlimit_words", "rlimits"]
+__all__ = ["SHARED", "Hits", "ScriptLimits", "rlimit_names", "rlimit_words", "rlimits"]
 
 _NAMES = ("as", "core", "data", "fsize", "memlock", "msgqueue", "nice", "nofile", "nproc", "rtprio")
 PROCESSES = 64
@@ -56,5 +56,10 @@ def _lower(most: int, allowed: int) -> int:
 
 def rlimit_words(limits: Mapping[int, int]) -> list[str]:
     """The same for the program `prlimit`."""
+    return [f"--{name}={most}" for name, most in rlimit_names(limits).items()]
+
+
+def rlimit_names(limits: Mapping[int, int]) -> dict[str, int]:
+    """… by the names that programs have for them."""
     names = {getattr(resource, f"RLIMIT_{name.upper()}"): name for name in _NAMES}
-    return [f"--{names[number]}={most}" for number, most in limits.items()]
+    return {names[number]: most for number, most in limits.items()}

@@ -22,11 +22,13 @@ import msgspec
 from onthedot.targets.script.bubblewrap import Bubblewrap
 from onthedot.targets.script.cgroup import remove_left_behind
 from onthedot.targets.script.cgroup_find import find_cgroups
-from onthedot.targets.script.interpreters import Interpreter
+from onthedot.targets.script.engine_creation import EngineChoice
+from onthedot.targets.script.engine_sandbox import EngineSandbox
+from onthedot.targets.script.interpreters import Interpreter, interpreters, interpreters_of_image
 from onthedot.targets.script.landlock import LEAST_ABI, LandlockSandbox
 from onthedot.targets.script.landlock_stub import abi
 from onthedot.targets.script.limits import ScriptLimits
-from onthedot.targets.script.sandbox import Launch, Sandbox, SandboxFailed
+from onthedot.targets.script.sandbox import Launch, Sandbox, SandboxAway, SandboxFailed
 from onthedot.targets.script.seccomp import is_supported
 from onthedot.telemetry import emit
 
@@ -35,7 +37,8 @@ __all__ = ["REMEDY", "NoSandbox", "Probed", "bubblewrap_program", "find_sandbox"
 TRIED_FOR = 10.0
 REMEDY = (
     "install bubblewrap (pip install 'onthedot[scripts]', or apt install bubblewrap) and allow user namespaces "
-    "(on Ubuntu 24.04 an AppArmor profile for bwrap, see docs/scripts.md), or use Linux 6.7 or newer with Landlock"
+    "(on Ubuntu 24.04 an AppArmor profile for bwrap, see docs/scripts.md), or use Linux 6.7 or newer with Landlock, "
+    "or name an image for containers in [scripts]"
 )
 _LIMITS = ScriptLimits(memory=64 << 20)
 _TRIAL = Interpreter(("/bin/true",), ())
@@ -53,35 +56,65 @@ class Probed(msgspec.Struct, frozen=True):
 
     sandbox: Sandbox | NoSandbox
     broken: dict[str, str] = {}
+    interpreters: dict[str, Interpreter] = {}  # as this sandbox has them
 
 
 _lock = Lock()
-_known: dict[tuple[tuple[str, Interpreter], ...], Probed] = {}
+_Listed = Mapping[str, tuple[str, ...]]
+_known: dict[tuple[tuple[tuple[str, tuple[str, ...]], ...], EngineChoice | None], Probed] = {}
 
 
-def probe(listed: Mapping[str, Interpreter]) -> Probed:
-    """Tried once in the life of a process, which takes some hundredths of a second: not for a loop that has work."""
+def probe(listed: _Listed, choice: EngineChoice | None = None, *, again: bool = False) -> Probed:
+    """Tried once in the life of a process, which takes some hundredths of a second: not for a loop that has work.
+    `listed`: the interpreters of the operator. `again`: what did not work may work by now."""
     with _lock:
-        asked = tuple(listed.items())
-        if asked not in _known:
+        asked = (tuple(listed.items()), choice)
+        if asked not in _known or (again and isinstance(_known[asked].sandbox, NoSandbox)):
             with ThreadPoolExecutor(1) as thread:  # whoever asks may have a loop of its own
-                _known[asked] = thread.submit(asyncio.run, _probed(listed)).result()
+                _known[asked] = thread.submit(asyncio.run, _probed(listed, choice)).result()
         return _known[asked]
 
 
-async def _probed(listed: Mapping[str, Interpreter]) -> Probed:
-    sandbox = await find_sandbox()
+async def _probed(listed: _Listed, choice: EngineChoice | None) -> Probed:
+    sandbox = await find_sandbox(choice)
+    is_image = isinstance(sandbox, EngineSandbox)
+    found = interpreters_of_image(listed) if is_image else interpreters(listed)
     broken = {}
-    for name, interpreter in listed.items():
-        if not interpreter.is_installed:
+    for name, interpreter in found.items():
+        if not is_image and not interpreter.is_installed:
             broken[name] = f"{interpreter.argv[0]} is not installed"
         elif isinstance(sandbox, Sandbox) and (why := await trial(sandbox, interpreter)) is not None:
             broken[name] = f"{interpreter.argv[0]} does not run in the sandbox: {why}"
-    return Probed(sandbox, broken)
+    return Probed(sandbox, broken, found)
 
 
-async def find_sandbox() -> Sandbox | NoSandbox:
+async def find_sandbox(choice: EngineChoice | None = None) -> Sandbox | NoSandbox:
     """The best that works here."""
+    if choice is None:
+        return await _of_this_machine()
+    found = await _of_this_machine()
+    if isinstance(found, Sandbox):
+        return found
+    engine = EngineSandbox(choice)
+    if (why := await _answers(engine)) is None:
+        return engine
+    return NoSandbox(f"{found.why}; containers of {choice.image}: {why}", found.remedy)
+
+
+async def _answers(sandbox: EngineSandbox) -> str | None:
+    """Why it makes no containers. Which programs the image has, is asked for each interpreter."""
+    launch = Launch(argv=("/onthedot/none",), code=b"", limits=_LIMITS)
+    with tempfile.TemporaryFile() as output:
+        try:
+            async with asyncio.timeout(TRIED_FOR):
+                run = await sandbox.start(launch, output.fileno(), output.fileno())
+                await run.clean_up()
+        except (SandboxFailed, SandboxAway, OSError, TimeoutError) as error:
+            return str(error) or type(error).__name__
+    return None
+
+
+async def _of_this_machine() -> Sandbox | NoSandbox:
     if sys.platform != "linux" or not is_supported():
         where = f"{platform.system()} on {platform.machine()}"
         return NoSandbox(f"scripts need Linux on x86_64 or aarch64, this is {where}", "run an executor node on Linux")
@@ -159,7 +192,7 @@ async def trial(sandbox: Sandbox, interpreter: Interpreter) -> str | None:
                     code = await run.wait()
             finally:
                 await run.clean_up()
-        except (SandboxFailed, OSError, TimeoutError) as error:
+        except (SandboxFailed, SandboxAway, OSError, TimeoutError) as error:
             why = str(error) or type(error).__name__
         else:
             if code == 0:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import msgspec
 
 from onthedot.targets.script.limits import Hits, ScriptLimits
 
-__all__ = ["NOBODY", "Launch", "Sandbox", "SandboxFailed", "SandboxRun"]
+__all__ = ["NOBODY", "Launch", "Sandbox", "SandboxAway", "SandboxFailed", "SandboxRun"]
 
 NOBODY = 65534
 """The user that scripts run as where the node is root."""
 
 
 class SandboxFailed(Exception):
-    """The sandbox could not be set up; nothing of the script has run."""
+    """The sandbox could not be set up, or was lost with the script in it."""
+
+
+class SandboxAway(Exception):
+    """What makes the sandboxes does not answer; nothing of the script has run, and nothing would now."""
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +35,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     stdin: bytes = b""
     limits: ScriptLimits
     network: bool = False
+    name: str = ""  # `<run id>-<try>`; empty: a trial
+    labels: dict[str, str] = {}  # of whose it is, for what outlives us
+    timeout: float | None = None  # seconds
 
 
 class SandboxRun(ABC):
@@ -60,10 +68,33 @@ class Sandbox(ABC):
     def description(self) -> str:
         """For `doctor`, the banner and the log: what it is made of."""
 
+    @property
+    def is_there(self) -> bool:
+        """Whether scripts can be started now."""
+        return True
+
     @abstractmethod
     async def start(self, launch: Launch, stdout: int, stderr: int) -> SandboxRun:
-        """Begin it, with these descriptors for what it prints; they stay open here. SandboxFailed, or OSError if this
-        machine has run out of something."""
+        """Begin it, with these descriptors for what it prints; they stay open here. SandboxFailed, SandboxAway,
+        or OSError if this machine has run out of something."""
 
-    def close(self) -> None:  # noqa: B027 - not every sandbox keeps something
+    def of_node(self) -> Sandbox:
+        """The same for one node, if it keeps something: several may live in this process."""
+        return self
+
+    async def open(self) -> None:  # noqa: B027 - not every sandbox keeps something
+        """On the loop that starts scripts, before the first."""
+
+    async def close(self) -> None:  # noqa: B027
         """No more scripts are started."""
+
+    async def left_behind(self, installation: str) -> Sequence[str]:
+        """The names of what this installation has started, now or before, and may outlive a node."""
+        return ()
+
+    async def remove(self, name: str) -> None:  # noqa: B027 - most die with the node
+        """Of these."""
+
+    async def end_overdue(self) -> Sequence[str]:
+        """End what runs past its deadline."""
+        return ()

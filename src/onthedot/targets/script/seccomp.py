@@ -19,9 +19,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from onthedot.targets.script.ordinary_calls import ORDINARY
 from onthedot.targets.script.syscalls import ARCHITECTURES, NEWEST, Architecture
 
-__all__ = ["OWN_PID", "StrictRules", "filter_program", "is_supported"]
+__all__ = ["OWN_PID", "StrictRules", "engine_profile", "filter_program", "is_supported"]
 
 OWN_PID = 0x7FFF_FFF1
 """Stands for the process's own number where that is not known yet."""
@@ -91,6 +92,27 @@ def filter_program(strict: StrictRules | None = None, *, memfd: bool = True, mac
             program += [(_JEQ, 0, len(rules), architecture.numbers[name]), *rules]
     program.append(_returns(_ALLOW))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+
+
+def engine_profile() -> str:
+    """The same for a container engine, in its own notation. There is no terminal in the container, so that nothing need
+    be said of terminals."""
+    allow, refuse = "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO"
+    families = [{"index": 0, "value": family, "op": "SCMP_CMP_EQ"} for family in _FAMILIES]
+    no_namespace = {"index": 0, "value": _NEW_NAMESPACES, "valueTwo": 0, "op": "SCMP_CMP_MASKED_EQ"}
+    profile = {
+        "defaultAction": refuse,
+        "defaultErrnoRet": errno.ENOSYS,
+        "architectures": ["SCMP_ARCH_X86_64", "SCMP_ARCH_AARCH64"],
+        "syscalls": [
+            {"names": ORDINARY, "action": allow},
+            {"names": ["clone"], "action": allow, "args": [no_namespace]},
+            *({"names": ["socket"], "action": allow, "args": [family]} for family in families),
+            {"names": _REFUSED, "action": refuse, "errnoRet": errno.EPERM},
+            {"names": _NOT_THERE, "action": refuse, "errnoRet": errno.ENOSYS},
+        ],
+    }
+    return msgspec.json.encode(profile).decode()
 
 
 def _by_argument(strict: StrictRules | None) -> dict[str, Sequence[Instruction]]:

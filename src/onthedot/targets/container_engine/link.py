@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from onthedot.targets.container.engine import ContainerEngine, EngineAbout, EngineRefused, FoundContainer
-from onthedot.targets.container.http_client import EngineAway
+from onthedot.targets.container_engine.engine import ContainerEngine, EngineAbout, EngineRefused, FoundContainer
+from onthedot.targets.container_engine.http_client import EngineAway
 from onthedot.telemetry import emit
 
 __all__ = ["EngineElsewhere", "EngineLink"]
@@ -27,6 +27,7 @@ class EngineLink:
         self._engine, self._named = engine, place
         self.about: EngineAbout | None = None  # None: it does not answer
         self.place = place or "unknown"
+        self.why = "the container engine was not asked yet"  # it does not answer
         self._is_told = False
         self._lost = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -35,7 +36,7 @@ class EngineLink:
         """An engine that hangs must not hold up the node."""
         with suppress(TimeoutError):
             async with asyncio.timeout(OPEN_WITHIN):
-                await self._look()
+                await self.look()
         self._task = asyncio.create_task(self._keep(), name="onthedot-container-engine")
 
     async def close(self) -> None:
@@ -53,7 +54,7 @@ class EngineLink:
 
     async def is_at(self, place: str) -> bool:
         """Whether who answers now is this engine: only then is what it does not have gone."""
-        return await self._look() and self.place == place
+        return await self.look() and self.place == place
 
     async def found_at(self, place: str, name: str) -> FoundContainer | None:
         """None: it is gone. That counts only from an engine that was this one before and after it was asked: an address
@@ -70,7 +71,7 @@ class EngineLink:
     async def _keep(self) -> None:
         pause = FIRST_PAUSE
         while True:
-            if self.about is None and not await self._look():
+            if self.about is None and not await self.look():
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue
@@ -79,7 +80,8 @@ class EngineLink:
             await self._lost.wait()
             await asyncio.sleep(pause)  # one that answers this and nothing else must not be asked without a pause
 
-    async def _look(self) -> bool:
+    async def look(self) -> bool:
+        """Whether it answers now."""
         try:
             about = await self._engine.about()
         except (EngineAway, EngineRefused) as error:
@@ -98,6 +100,7 @@ class EngineLink:
         return True
 
     def _tell(self, why: str) -> None:
+        self.why = why
         if not self._is_told:  # once until it is back, not with every look
             self._is_told = True
             emit("containers.unavailable", address=self._engine.address, error=why)

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
 import msgspec
 
+from onthedot.targets.container_engine.access import EngineAddress
+
 __all__ = ["EngineAway", "EngineHttp", "EngineResponse"]
 
 CONNECT_WITHIN = 5.0
+CLOSED_WITHIN = 0.2
 LARGEST_BODY = 64 << 20
 _PORTION = 64 * 1024
 _MOST_HEADERS = 200
@@ -27,8 +30,20 @@ class EngineAway(Exception):
 class EngineResponse:
     """The head of a response; its body as it comes."""
 
-    def __init__(self, status: int, headers: dict[str, str], reader: asyncio.StreamReader) -> None:
-        self.status, self.headers, self._reader = status, headers, reader
+    def __init__(
+        self, status: int, headers: dict[str, str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self.status, self.headers, self._reader, self._writer = status, headers, reader, writer
+
+    async def send(self, content: bytes) -> None:
+        """On a connection that the engine has turned into a stream of bytes; this was all."""
+        self._writer.transport.set_write_buffer_limits(0)
+        self._writer.write(content)
+        await self._writer.drain()
+        self._writer.close()
+        with suppress(OSError, TimeoutError):  # who has heard enough may close it first, or, with TLS, never
+            async with asyncio.timeout(CLOSED_WITHIN):
+                await self._writer.wait_closed()
 
     async def portions(self) -> AsyncIterator[bytes]:
         if self.status in (204, 304):
@@ -70,11 +85,9 @@ class EngineResponse:
 
 
 class EngineHttp:
-    """`address`: unix:///path, or tcp://host:port."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-        self._parts = urlsplit(address)
+    def __init__(self, address: EngineAddress) -> None:
+        self.address = address.socket
+        self._address, self._parts = address, urlsplit(address.socket)
 
     @asynccontextmanager
     async def ask(
@@ -94,7 +107,7 @@ class EngineHttp:
                     reader, writer = await self._connect()
                 writer.write(_request(method, path, body, headers or {}))
                 await writer.drain()
-                yield await _head(reader)
+                yield await _head(reader, writer)
         except TimeoutError:
             raise EngineAway(f"{self.address}: no response within {within or CONNECT_WITHIN:g} s") from None
         except (OSError, EOFError) as error:
@@ -103,25 +116,31 @@ class EngineHttp:
         except ValueError as error:  # what answers is no engine
             raise EngineAway(f"{self.address}: not a valid response: {error}") from error
         finally:
-            if writer is not None:
+            if writer is not None and not _is_through(writer):
                 writer.transport.abort()
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._parts.scheme == "unix":
             return await asyncio.open_unix_connection(self._parts.path)
-        return await asyncio.open_connection(self._parts.hostname, self._parts.port)
+        return await asyncio.open_connection(self._parts.hostname, self._parts.port, ssl=self._address.context())
+
+
+def _is_through(writer: asyncio.StreamWriter) -> bool:
+    """Closed, and all is sent: asyncio fails if that is aborted."""
+    return writer.transport.is_closing() and not writer.transport.get_write_buffer_size()
 
 
 def _request(method: str, path: str, body: object, headers: dict[str, str]) -> bytes:
-    content = b"" if body is None else msgspec.json.encode(body)
+    """`body`: bytes as they are, anything else as JSON."""
+    content = b"" if body is None else body if isinstance(body, bytes) else msgspec.json.encode(body)
     lines = [f"{method} {path} HTTP/1.1", "Host: engine", "Connection: close", f"Content-Length: {len(content)}"]
-    if content:
+    if content and not isinstance(body, bytes):
         lines.append("Content-Type: application/json")
     lines += [f"{name}: {value}" for name, value in headers.items()]
     return "\r\n".join([*lines, "", ""]).encode() + content
 
 
-async def _head(reader: asyncio.StreamReader) -> EngineResponse:
+async def _head(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> EngineResponse:
     first = await reader.readline()
     words = first.split(None, 2)
     if not first:
@@ -132,7 +151,7 @@ async def _head(reader: asyncio.StreamReader) -> EngineResponse:
     for _ in range(_MOST_HEADERS):
         line = await reader.readline()
         if line in (b"\r\n", b"\n"):
-            return EngineResponse(int(words[1]), headers, reader)
+            return EngineResponse(int(words[1]), headers, reader, writer)
         name, colon, value = line.decode("latin-1").partition(":")
         if not colon:
             raise ValueError(repr(line[:80]))

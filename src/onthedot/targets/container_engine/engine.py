@@ -18,13 +18,23 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from onthedot.clock import SystemClock
-from onthedot.targets.container.http_client import EngineAway, EngineHttp, EngineResponse
+from onthedot.targets.container_engine.access import EngineAddress
+from onthedot.targets.container_engine.http_client import EngineAway, EngineHttp, EngineResponse
 
-__all__ = ["ContainerEngine", "EngineAbout", "EngineRefused", "FoundContainer", "ImageMissing", "NameTaken"]
+__all__ = [
+    "ContainerEngine",
+    "EngineAbout",
+    "EngineRefused",
+    "FoundContainer",
+    "ImageMissing",
+    "ListedContainer",
+    "NameTaken",
+]
 
 NEWEST = (1, 44)
 """The newest version of the API that is asked for; an engine that speaks an older one is asked for that."""
 ASK_WITHIN = 30.0
+_GOING = ("created", "configured", "initialized", "running", "paused", "restarting")
 T = TypeVar("T")
 _wall = SystemClock().now_ms
 
@@ -52,6 +62,7 @@ class EngineAbout(msgspec.Struct, frozen=True):
     place: str  # where its containers are found again: the same for every node that reaches it
     has_init: bool
     lacks: str | None = None
+    has_checks: bool = True  # it makes health checks by itself; Podman leaves them to systemd
 
 
 class ContainerState(msgspec.Struct, frozen=True, rename="pascal"):
@@ -91,6 +102,11 @@ class FoundContainer(msgspec.Struct, frozen=True, rename="pascal"):
     def ended_ago(self) -> float:
         return _ago(self.state.finished_at, self.now)
 
+    @property
+    def lasted(self) -> float:
+        """Seconds that it ran, if it is over."""
+        return self.started_ago - self.ended_ago
+
     def label(self, name: str) -> str | None:
         return (self.config.labels or {}).get(name)
 
@@ -100,8 +116,24 @@ class _Created(msgspec.Struct, rename="pascal"):
 
 
 class _Listed(msgspec.Struct, rename="pascal"):
+    id: str
     names: list[str]
     state: str = ""
+    labels: dict[str, str] | None = None
+    created: int = 0
+
+
+class ListedContainer(msgspec.Struct, frozen=True):
+    name: str
+    id: str
+    state: str
+    labels: dict[str, str]
+    created_ago: float  # seconds, by the engine's clock
+
+    @property
+    def is_going(self) -> bool:
+        """It runs, or was never started."""
+        return self.state in _GOING
 
 
 class _Component(msgspec.Struct, rename="pascal"):
@@ -134,7 +166,7 @@ class _ErrorBody(msgspec.Struct):
 
 
 class ContainerEngine:
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: EngineAddress) -> None:
         self._http = EngineHttp(address)
         self._version = ""
 
@@ -154,7 +186,7 @@ class ContainerEngine:
         missing = [what for what, has in (("memory", info.memory_limit), ("pids", info.pids_limit)) if not has]
         lacks = f"it can't limit {' and '.join(missing)} of containers" if missing else None
         has_init = bool(info.init_binary) and info.init_commit.id != "N/A"
-        return EngineAbout(f"{'Podman' if podman else 'Docker'} {version.version}", place, has_init, lacks)
+        return EngineAbout(f"{'Podman' if podman else 'Docker'} {version.version}", place, has_init, lacks, not podman)
 
     async def inspect(self, name: str) -> FoundContainer | None:
         async with self._ask("GET", f"/containers/{_quoted(name)}/json") as response:
@@ -184,8 +216,9 @@ class ContainerEngine:
         path = f"/containers/{_quoted(name)}/stop?{urlencode({'t': int(grace)})}"
         await self._done("POST", path, missing_ok=True, within=ASK_WITHIN + grace)
 
-    async def kill(self, name: str) -> None:
-        await self._done("POST", f"/containers/{_quoted(name)}/kill", missing_ok=True, ended_ok=True)
+    async def kill(self, name: str, signal: str = "SIGKILL") -> None:
+        path = f"/containers/{_quoted(name)}/kill?signal={signal}"
+        await self._done("POST", path, missing_ok=True, ended_ok=True)
 
     async def wait(self, name: str, within: float) -> None:
         """Until it does not run, or the time is up; `inspect` says which."""
@@ -201,11 +234,42 @@ class ContainerEngine:
         """With its own volumes; refused if it runs."""
         await self._done("DELETE", f"/containers/{_quoted(name)}?v=1", missing_ok=True)
 
-    async def labelled(self, label: str) -> list[tuple[str, str]]:
-        """Names and states of the containers that have this label (`name=value`)."""
+    async def labelled(self, label: str) -> list[ListedContainer]:
+        """The containers that have this label, or this value of it (`name=value`), running or not."""
         query = urlencode({"all": 1, "filters": msgspec.json.encode({"label": [label]}).decode()})
-        found = await self._read("GET", f"/containers/json?{query}", list[_Listed])
-        return [(each.names[0].lstrip("/"), each.state.lower()) for each in found if each.names]
+        async with self._ask("GET", f"/containers/json?{query}") as response:
+            found = _decoded(await _checked(response), list[_Listed])
+            now = _date(response)
+        return [
+            ListedContainer(
+                each.names[0].lstrip("/"), each.id, each.state.lower(), each.labels or {}, max(0.0, now - each.created)
+            )
+            for each in found
+            if each.names
+        ]
+
+    async def put_files(self, container: str, folder: str, tar: bytes) -> None:
+        """Into a container, also one that was not started."""
+        path = f"/containers/{_quoted(container)}/archive?{urlencode({'path': folder})}"
+        async with self._ask("PUT", path, tar, headers={"Content-Type": "application/x-tar"}) as response:
+            await _checked(response)
+
+    @asynccontextmanager
+    async def output(self, container: str) -> AsyncIterator[EngineResponse]:
+        """What it prints from now on, as it comes."""
+        path = f"/containers/{_quoted(container)}/attach?stream=1&stdout=1&stderr=1"
+        async with self._ask("POST", path, within=None) as response:
+            if response.status != 200:
+                await _checked(response)
+            yield response
+
+    async def feed(self, container: str, content: bytes) -> None:
+        """Its standard input, all of it."""
+        path = f"/containers/{_quoted(container)}/attach?stream=1&stdin=1"
+        async with self._ask("POST", path) as response:
+            if response.status != 200:
+                await _checked(response)
+            await response.send(content)
 
     async def has_image(self, reference: str) -> bool:
         async with self._ask("GET", f"/images/{quote(reference, safe='/:@')}/json") as response:
@@ -214,9 +278,11 @@ class ContainerEngine:
             await _checked(response)
             return True
 
-    async def pull(self, reference: str) -> None:
+    async def pull(self, reference: str, login: str | None = None) -> None:
         """Raises what the engine says at the end of it: it answers 200 before it begins."""
-        async with self._ask("POST", f"/images/create?{urlencode({'fromImage': reference})}", within=None) as response:
+        path = f"/images/create?{urlencode({'fromImage': reference})}"
+        headers = {} if login is None else {"X-Registry-Auth": login}
+        async with self._ask("POST", path, headers=headers, within=None) as response:
             if response.status >= 400:
                 await _checked(response)
             last, rest = b"", b""
@@ -240,9 +306,15 @@ class ContainerEngine:
 
     @asynccontextmanager
     async def _ask(
-        self, method: str, path: str, body: object = None, *, within: float | None = ASK_WITHIN
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        headers: dict[str, str] | None = None,
+        within: float | None = ASK_WITHIN,
     ) -> AsyncIterator[EngineResponse]:
-        async with self._http.ask(method, f"{self._version}{path}", body, within=within) as response:
+        async with self._http.ask(method, f"{self._version}{path}", body, headers=headers, within=within) as response:
             yield response
 
     async def _read(
