@@ -7,6 +7,7 @@ records                  results recorded as something else than what happened
 claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, which the simulation runs on)
 promises                 what was broken once, put back
 chains                   which jobs the end of a run starts
+alerts                   who is told of what, once and within seconds
 notes                    what the end of a run causes elsewhere
 labels                   who takes what requires labels, and mailboxes
 destinations             what waits for a destination, limits and breakers
@@ -26,6 +27,7 @@ from __future__ import annotations
 
 from proof.planted.bugs import (
     adoption,
+    alerts,
     callbacks,
     chains,
     claim,
@@ -67,6 +69,7 @@ BUGS: tuple[Bug, ...] = (
     *finish_sql.BUGS,
     *verbs_sql.BUGS,
     *notes.BUGS,
+    *alerts.BUGS,
     *chains.BUGS,
     *labels.BUGS,
     *destinations.BUGS,

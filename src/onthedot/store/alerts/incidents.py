@@ -83,6 +83,8 @@ async def open_incidents(tx: Transaction, troubles: Iterable[Trouble]) -> list[O
     found = _merged([each for each in troubles if await _is_so(tx, each)], now)
     if not found:
         return []
+    keys = [IncidentKey(tenant=each.tenant, subject=each.subject, condition=each.condition) for each in found]
+    await tx.rows("lock_open_incidents", Rows(keys))
     rows = await tx.rows("open_incidents", Rows(found))
     fresh = [row for row in rows if row["alerted_at"] is None]
     if not fresh:
