@@ -63,6 +63,7 @@ __all__ = [
 ]
 
 PROGRAMS = (
+    ".",
     "cat",
     "git",
     "grep",
