@@ -269,7 +269,7 @@ async def test_a_check_in_that_did_not_come_is_missed(hands: Hands, times: Times
     await hands.create(watched(missed=True))
     await run_once(hands, times, Outcome(kind="timeout", error="missed: no ping within 5m", detail={"missed": True}))
     (found,) = await incidents(store)
-    assert (found.condition, found.reason) == ("missed", "no check-in: missed: no ping within 5m")
+    assert (found.condition, found.reason) == ("missed", "missed: no ping within 5m")
     await run_once(hands, times, OK)
     await store.watch_alerts()
     assert [each.state for each in await incidents(store)] == ["closed"]

@@ -89,7 +89,7 @@ def on_end(
     """What the end of a run raises. `missed`: it failed because a check-in did not come."""
     found: list[Raised] = []
     if missed and (asked := [rule for rule in rules if "missed" in rule.on]):
-        found.append(Raised(condition="missed", reason=f"no check-in: {_first_line(error)}", ways=ways_of(asked)))
+        found.append(Raised(condition="missed", reason=_first_line(error), ways=ways_of(asked)))
     if failed:
         why = _first_line(error)
         for condition, words in (("failed", f"a run failed: {why}"), ("dead", f"a run is a dead letter: {why}")):
