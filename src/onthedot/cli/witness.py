@@ -22,9 +22,7 @@ __all__ = ["witness"]
 
 
 def witness(
-    every: Annotated[
-        str, typer.Option(metavar="DURATION", help="How often all slots are checked")
-    ] = "30s",
+    every: Annotated[str, typer.Option(metavar="DURATION", help="How often all slots are checked")] = "30s",
     reach: Annotated[str, typer.Option(metavar="DURATION", help="How far back slots are checked")] = "1d",
     late: Annotated[
         str, typer.Option(metavar="DURATION", help="How long due runs may wait before that is reported")
