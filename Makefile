@@ -64,7 +64,8 @@ planted: venv ## inject bugs one by one; 95 % must be detected (ONLY="claim: ,re
 docs: venv ## build the manual as a site in site/ and follow every link in it
 	$(VENV)/bin/python scripts/build_docs.py
 
-dist: venv ## build the wheel, the source archive and a bill of materials (CycloneDX) in dist/
+dist: ## build the wheel, the source archive and a bill of materials (CycloneDX) in dist/
+	@scripts/venv.sh run
 	$(VENV)/bin/hatchling build
 	$(VENV)/bin/python scripts/sbom.py dist
 

@@ -26,7 +26,7 @@ def test_json_has_the_remarks_too(cli, tmp_path):
         ["backup"],
         ["backup"],
     )
-    assert [lost["item"] for lost in found["not_carried_over"]] == ["line 1", "line 3", "all commands"]
+    assert [lost["item"] for lost in found["not_carried_over"]] == ["line 1", "line 3", *["all commands"] * 2]
     assert found["not_carried_over"][1].keys() == {"item", "what", "reason", "key"}
     assert '"argv"' in (tmp_path / "jobs.json").read_text()
 

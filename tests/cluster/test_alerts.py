@@ -4,12 +4,14 @@ that delivers is killed before it has."""
 from __future__ import annotations
 
 import json
-import time
+from datetime import datetime
 from pathlib import Path
 
 from tests.cluster.nodes import post
 from tests.cluster.walking import ask, shell
 from tests.services.waiting import until
+
+LEASE = 2  # seconds
 
 DELIVER = """
 import json, os, pathlib, signal, sys, time
@@ -42,7 +44,7 @@ async def test_an_alert_survives_the_node_that_was_to_deliver_it(postgres_url, c
     env = {
         "ONTHEDOT_CHANNELS": json.dumps(channel),
         "ONTHEDOT_ALERTS": json.dumps({"all": {"on": ["node_lost"], "channels": ["ops"]}}),
-        "ONTHEDOT_LEASE": "2s",
+        "ONTHEDOT_LEASE": f"{LEASE}s",
     }
     nodes = [cluster.start("--store", postgres_url, env=env) for _ in range(2)]
     for node in nodes:
@@ -58,7 +60,7 @@ async def test_an_alert_survives_the_node_that_was_to_deliver_it(postgres_url, c
     _, listed = await ask(nodes[0], "GET", "/v1/alerts")
     (incident,) = listed["items"]
     assert (incident["condition"], incident["count"], incident["run_id"]) == ("failed", 1, run["id"])
-    ended = time.mktime(time.strptime(run["finished_at"][:19] + " UTC", "%Y-%m-%dT%H:%M:%S %Z")) - time.timezone
+    ended = datetime.fromisoformat(run["finished_at"]).timestamp()
     assert float(str(message["heard_at"])) - ended < 5, "an alert comes within five seconds of the event"
 
     (tmp_path / "kill").touch()
@@ -68,6 +70,10 @@ async def test_an_alert_survives_the_node_that_was_to_deliver_it(postgres_url, c
     assert killed in [node.pid for node in nodes]
     (alive,) = [node for node in nodes if node.pid != killed]
     await until(lambda: is_told("node " + listed_name(tmp_path)), "the lost node is told", within=30)
+    (lost,) = [each for each in told(tmp_path) if each["condition"] == "node_lost"]
+    heard = float(str(lost["heard_at"]))
+    assert heard - datetime.fromisoformat(str(lost["since"])).timestamp() < 5, "after it was declared lost"
+    assert heard - (tmp_path / "killed").stat().st_mtime < LEASE + 5, "after it was killed"
     titles = [each["title"] for each in told(tmp_path)]
     assert titles.count("second failed") == 1, "the first try was killed before it had told anybody"
     _, listed = await ask(alive, "GET", "/v1/alerts?condition=failed")

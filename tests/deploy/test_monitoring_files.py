@@ -94,10 +94,30 @@ def test_each_finding_of_the_witness_has_an_alert_and_only_where_a_witness_runs(
 
 
 def test_the_autoscalers_read_metrics_that_exist():
-    for path in (CHART / "templates" / "autoscaler.yaml", CHART / "examples" / "keda.yaml"):
-        names = used_in(path.read_text())
+    for path in ("templates/autoscaler.yaml", "examples/keda.yaml", "examples/prometheus-adapter.yaml"):
+        names = used_in((CHART / path).read_text())
         assert "onthedot_load" in names
         assert names <= set(KINDS)
+
+
+def test_the_adapter_serves_what_the_autoscaler_asks_for():
+    """Its fields are those of prometheus-adapter, which ignores what it does not know."""
+    values = yaml.safe_load((CHART / "examples" / "prometheus-adapter.yaml").read_text())
+    assert set(values) == {"prometheus", "metricsRelistInterval", "rules"}
+    assert set(values["rules"]) == {"default", "custom"}
+    (rule,) = values["rules"]["custom"]
+    assert set(rule) == {"seriesQuery", "resources", "name", "metricsQuery"}
+    served = re.sub(rule["name"]["matches"], rule["name"]["as"], re.split("[{]", rule["seriesQuery"])[0])
+    (scaler,) = [
+        each
+        for each in yaml.safe_load_all((DEPLOY.parent / "tests" / "deploy" / "production.yaml").read_text())
+        if each and each["kind"] == "HorizontalPodAutoscaler"
+    ]
+    assert served == scaler["spec"]["metrics"][0]["pods"]["metric"]["name"]
+    labels = {label: kind["resource"] for label, kind in rule["resources"]["overrides"].items()}
+    assert labels == {"namespace": "namespace", "pod": "pod"}, "the labels that a PodMonitor gives each series"
+    assert set(re.findall(r"(\w+)!=", rule["seriesQuery"])) == set(labels)
+    assert set(re.findall(r"<<\.(\w+)>>", rule["metricsQuery"])) == {"Series", "LabelMatchers", "GroupBy"}
 
 
 def test_settings_in_chart_and_units_exist():

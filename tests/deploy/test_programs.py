@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.deploy.programs import helm, promtool
 
@@ -66,6 +68,31 @@ def test_prometheus_takes_the_rules_and_they_alert(name):
     assert checked.returncode == 0, checked.stdout + checked.stderr
     tested = run(promtool(), "test", "rules", f"{name}.rules.test.yaml", cwd=folder)
     assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+def test_prometheus_answers_what_the_adapter_asks(tmp_path):
+    """For two pods of a Deployment, one of which two jobs scrape: the load of each."""
+    values = yaml.safe_load((CHART / "examples" / "prometheus-adapter.yaml").read_text())
+    (rule,) = values["rules"]["custom"]
+    asked = {"Series": "onthedot_load", "LabelMatchers": 'namespace="jobs",pod=~"a|b"', "GroupBy": "pod"}
+    query = re.sub(r"<<\.(\w+)>>", lambda found: asked[found[1]], rule["metricsQuery"])
+    series = [
+        ("jobs", "a", "x", 3),
+        ("jobs", "a", "y", 3),
+        ("jobs", "b", "x", 1),
+        ("jobs", "c", "x", 9),
+        ("k", "a", "x", 7),
+    ]
+    given = [
+        {"series": f'onthedot_load{{namespace="{space}",pod="{pod}",job="{job}"}}', "values": f"{load}x10"}
+        for space, pod, job, load in series
+    ]
+    answers = [{"labels": '{pod="a"}', "value": 3}, {"labels": '{pod="b"}', "value": 1}]
+    tested = {"expr": query, "eval_time": "2m", "exp_samples": answers}
+    test = {"interval": "30s", "input_series": given, "promql_expr_test": [tested]}
+    (tmp_path / "test.yaml").write_text(yaml.safe_dump({"rule_files": [], "tests": [test]}))
+    done = run(promtool(), "test", "rules", "test.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")

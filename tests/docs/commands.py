@@ -63,6 +63,7 @@ __all__ = [
 ]
 
 PROGRAMS = (
+    ".",
     "cat",
     "git",
     "grep",
@@ -149,7 +150,7 @@ class Checker:
                 require([*ROOT.glob(word.removeprefix("./"))], f"there is no {word}")
         if words[0].startswith("$("):  # checked for itself
             return
-        name = Path(words[0]).name
+        name = Path(words[0]).name or words[0]  # "." has none
         if words[0] in THEIRS or name in PROGRAMS:
             return
         if checks := getattr(self, f"_{name.replace('-', '_').replace('.', '_')}", None):

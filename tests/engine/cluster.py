@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
+from onthedot.channels.channel import Channel
 from onthedot.clock import FakeClock
 from onthedot.engine import EngineSettings, Node
 from onthedot.errors import OnTheDotError, StoreUnavailable
@@ -59,7 +61,9 @@ class Trouble:
 class Member:
     """One node with its own way to the store and its own receiver."""
 
-    def __init__(self, cluster: Cluster, seed: int, sender: Any, settings: EngineSettings) -> None:
+    def __init__(
+        self, cluster: Cluster, seed: int, sender: Any, settings: EngineSettings, channels: Mapping[str, Channel]
+    ) -> None:
         self.way = Trouble(cluster.store)
         self.sender = sender
         self.killed = False
@@ -70,6 +74,7 @@ class Member:
             rng=random.Random(seed),
             settings=settings,
             offload=inline,
+            channels=channels,
         )
 
     @property
@@ -110,10 +115,11 @@ class Cluster:
         lose: Iterable[str] = (),
         sender: Any = None,
         processes: int = 4,
+        channels: Mapping[str, Channel] = MappingProxyType({}),
         **settings: Any,
     ) -> Member:
         receiver = sender or FakeSender(*capabilities, now=self.clock.now_ms, processes=processes)
-        member = Member(self, len(self.members) + 1, receiver, EngineSettings(**settings))
+        member = Member(self, len(self.members) + 1, receiver, EngineSettings(**settings), channels)
         member.way.away = away
         member.way.lose = set(lose)
         self.members.append(member)

@@ -309,6 +309,7 @@ def duties(bench: Bench, logs: LogFiles | None = None, retention_ms: int = 60_00
         rng=bench.rng,
         retention_ms=retention_ms,
         logs=logs,
+        free=bench.failure_detector.duty_free,
     )
 
 

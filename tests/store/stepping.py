@@ -10,14 +10,18 @@ Once one of the two is through, more statements for it would only be the same or
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
+import pytest
 
-from onthedot.store import Store
+from onthedot.store import Store, open_store
 from onthedot.store.driver import Transaction
+from onthedot.store.postgres.driver import SESSION
+from tests.store.conftest import START
 
 Action = Callable[[Store], Awaitable[Any]]
 DEADLINE = 20.0
@@ -150,6 +154,30 @@ class Stage:
         assert other.done
         return more_of_one, more_of_other
 
+    async def explore(
+        self,
+        actions: Callable[[], tuple[Action, Action]],
+        *,
+        before: Callable[[], Awaitable[None]],
+        after: Callable[[], Awaitable[None]],
+    ) -> int:
+        """All schedules of two actions, each once; how many there were."""
+        count = 0
+        for first in (0, 1):
+            for i in itertools.count(1):
+                more_i = True
+                for j in itertools.count(1):
+                    await before()
+                    more_i, more_j = await self.run_schedule(actions(), first, i, j)
+                    count += 1
+                    await after()
+                    assert count < 500, "more schedules than expected: has a statement become many?"
+                    if not more_i or not more_j:
+                        break
+                if not more_i:
+                    break
+        return count
+
     async def _run(self, actor: Actor, steps: int | None, other: Actor) -> int:
         """So many statements, or all. If it hangs, the other goes on until it does not."""
         did = 0
@@ -162,3 +190,25 @@ class Stage:
                         await other.step(self.blocked)
                 did += 1
         return did
+
+
+@asynccontextmanager
+async def stage_of(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Stage, Store, asyncpg.Connection[Any]]]:
+    """Two actors on this database, a store beside them that nobody steps, and the connection that sees who hangs. Its
+    clock is the table `test_clock`.
+
+    A transaction stands still here until the other one has done its steps. On a busy machine that was longer than
+    the product waits for a silent connection (1.5 s) or the server for a silent client (3 s), and one was hung up."""
+    monkeypatch.setattr("onthedot.store.postgres.connections.PATIENCE", DEADLINE)
+    monkeypatch.setitem(SESSION, "idle_in_transaction_session_timeout", str(int(DEADLINE * 1000)))
+    address = f"{url}?timeout={DEADLINE:g}&hints=off"  # a hint would be stepped like the verb that it follows
+    watcher = await asyncpg.connect(url)
+    await watcher.execute(f"CREATE TABLE test_clock AS SELECT {START}::bigint AS now_ms")
+    await watcher.execute("ALTER DATABASE " + url.rpartition("/")[2] + " SET deadlock_timeout = '50ms'")
+    stores = [await open_store(address, now="(SELECT now_ms FROM test_clock)") for _ in range(3)]
+    yield Stage(stores[0], stores[1], watcher), stores[2], watcher
+    for store in stores:
+        await store.close()
+    await watcher.close()

@@ -198,6 +198,26 @@ async def test_too_long_against_its_own_p95(hands: Hands, times: Times, store: S
     assert [each.condition for each in await incidents(store)] == ["too_long"]
 
 
+@pytest.mark.parametrize("own", [True, False])
+async def test_too_long_against_its_own_p95_between_two_looks(hands: Hands, times: Times, store: Store, own: bool):
+    """Nobody looked while it ran: its end tells."""
+    if not own:
+        install(store, "too_long", "recovered")
+    await hands.create(watched(too_long_p95=True) if own else spec(every(MINUTE), retry=ONCE))
+    for took in (6_000, *[4_000] * 19):
+        await run_once(hands, times, OK, duration_ms=took)
+    for took in (7_900, 8_000):
+        await run_once(hands, times, OK, duration_ms=took)
+    assert await incidents(store) == []
+    run = await run_once(hands, times, OK, duration_ms=17_000)
+    (found,) = await incidents(store)
+    assert (found.condition, found.run_id, found.count) == ("too_long", run.id, 1)
+    assert found.reason == "a run took 17s; the limit is 15s800ms"
+    await run_once(hands, times, OK, duration_ms=4_000)
+    await store.watch_alerts()
+    assert [each.state for each in await incidents(store)] == ["closed"]
+
+
 async def test_a_firing_that_was_given_up_is_missed(hands: Hands, times: Times, store: Store):
     await hands.create(
         msgspec.structs.replace(watched(missed=True), policy=spec(every(MINUTE), catch_up="skip").policy)
@@ -269,7 +289,7 @@ async def test_a_check_in_that_did_not_come_is_missed(hands: Hands, times: Times
     await hands.create(watched(missed=True))
     await run_once(hands, times, Outcome(kind="timeout", error="missed: no ping within 5m", detail={"missed": True}))
     (found,) = await incidents(store)
-    assert (found.condition, found.reason) == ("missed", "no check-in: missed: no ping within 5m")
+    assert (found.condition, found.reason) == ("missed", "missed: no ping within 5m")
     await run_once(hands, times, OK)
     await store.watch_alerts()
     assert [each.state for each in await incidents(store)] == ["closed"]

@@ -8,7 +8,6 @@ while its job was being paused or deleted stayed claimable, until verbs locked t
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
@@ -24,14 +23,12 @@ from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.schedule import Schedule
 from onthedot.model.work import Work
 from onthedot.plan.outcome import OVERDUE_MS
-from onthedot.store import Adopted, Claim, StartedWork, Store, open_store
+from onthedot.store import Adopted, Claim, StartedWork, Store
 from onthedot.store.driver import Row
-from onthedot.store.postgres.driver import SESSION
 from tests.store.conftest import START
 from tests.store.hands import FAILED, OK, Hands, at, check_invariants, every, node_info, spec
-from tests.store.stepping import DEADLINE, Action, Stage
+from tests.store.stepping import Action, Stage, stage_of
 
-NOW = "(SELECT now_ms FROM test_clock)"
 TABLES = [
     "jobs",
     "job_tags",
@@ -158,19 +155,8 @@ def check_lanes(live: Sequence[Row]) -> None:
 
 @pytest.fixture
 async def scene(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Scene, Stage]]:
-    """A transaction stands still here until the other one has done its steps. On a busy machine that was longer than
-    the product waits for a silent connection (1.5 s) or the server for a silent client (3 s), and one was hung up."""
-    monkeypatch.setattr("onthedot.store.postgres.connections.PATIENCE", DEADLINE)
-    monkeypatch.setitem(SESSION, "idle_in_transaction_session_timeout", str(int(DEADLINE * 1000)))
-    address = f"{postgres_url}?timeout={DEADLINE:g}&hints=off"  # a hint would be stepped like the verb that it follows
-    watcher = await asyncpg.connect(postgres_url)
-    await watcher.execute(f"CREATE TABLE test_clock AS SELECT {START}::bigint AS now_ms")
-    await watcher.execute("ALTER DATABASE " + postgres_url.rpartition("/")[2] + " SET deadlock_timeout = '50ms'")
-    stores = [await open_store(address, now=NOW) for _ in range(3)]
-    yield Scene(stores[2], watcher), Stage(stores[0], stores[1], watcher)
-    for store in stores:
-        await store.close()
-    await watcher.close()
+    async with stage_of(postgres_url, monkeypatch) as (stage, store, watcher):
+        yield Scene(store, watcher), stage
 
 
 def claim(store: Store) -> Awaitable[Claim]:
@@ -225,21 +211,11 @@ VERBS: dict[str, Verb] = {
 
 async def explore(scene: Scene, stage: Stage, one: Verb, other: Verb) -> int:
     """All schedules of the two, each once; how many there were."""
-    count = 0
-    for first in (0, 1):
-        for i in itertools.count(1):
-            more_i = True
-            for j in itertools.count(1):
-                await scene.reset()
-                more_i, more_j = await stage.run_schedule((one(scene), other(scene)), first, i, j)
-                count += 1
-                await scene.check((stage.actors[0].result, stage.actors[1].result))
-                assert count < 500, "more schedules than expected: has a statement become many?"
-                if not more_i or not more_j:
-                    break
-            if not more_i:
-                break
-    return count
+
+    async def check() -> None:
+        await scene.check((stage.actors[0].result, stage.actors[1].result))
+
+    return await stage.explore(lambda: (one(scene), other(scene)), before=scene.reset, after=check)
 
 
 @pytest.mark.parametrize("verb", list(VERBS))

@@ -8,6 +8,7 @@ claim_sql finish_sql verbs_sql   every clause of the statements (of SQLite, whic
 promises                 what was broken once, put back
 clients                  what is done for nobody, answered twice, dated wrongly; skips, undeletes, pauses of everything
 chains                   which jobs the end of a run starts
+alerts                   who is told of what, once and within seconds
 notes                    what the end of a run causes elsewhere
 labels                   who takes what requires labels, and mailboxes
 destinations             what waits for a destination, limits and breakers
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 from proof.planted.bugs import (
     adoption,
+    alerts,
     callbacks,
     chains,
     claim,
@@ -69,6 +71,7 @@ BUGS: tuple[Bug, ...] = (
     *finish_sql.BUGS,
     *verbs_sql.BUGS,
     *notes.BUGS,
+    *alerts.BUGS,
     *chains.BUGS,
     *labels.BUGS,
     *destinations.BUGS,

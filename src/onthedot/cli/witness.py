@@ -22,12 +22,10 @@ __all__ = ["witness"]
 
 
 def witness(
-    every: Annotated[
-        str, typer.Option(metavar="DURATION", help="How often all slots are checked [default: 30s]")
-    ] = "30s",
-    reach: Annotated[str, typer.Option(metavar="DURATION", help="How far back slots are checked [default: 1d]")] = "1d",
+    every: Annotated[str, typer.Option(metavar="DURATION", help="How often all slots are checked")] = "30s",
+    reach: Annotated[str, typer.Option(metavar="DURATION", help="How far back slots are checked")] = "1d",
     late: Annotated[
-        str, typer.Option(metavar="DURATION", help="How long due runs may wait before that is reported [default: 1m]")
+        str, typer.Option(metavar="DURATION", help="How long due runs may wait before that is reported")
     ] = "1m",
     alert_url: Annotated[
         list[str] | None, typer.Option(metavar="URL", help="POST each alert to this URL as JSON; repeatable")

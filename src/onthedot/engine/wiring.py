@@ -253,6 +253,7 @@ class Wiring:
             rng=rng,
             retention_ms=settings.retention,
             logs=self.logs,
+            free=self.failure_detector.duty_free,
         )
         self.alert_watcher = AlertWatcher(
             store=store, clock=clock, rng=rng, health=health, holds_duty=lambda: self.duties.held

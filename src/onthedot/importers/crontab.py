@@ -49,11 +49,10 @@ def import_crontab(text: str, found: ImportedJobs, *, tz: str, system: bool = Fa
             "commands of this file, which a node registers when it is started with `onthedot serve --jobs FILE`; "
             "`onthedot jobs apply` never sends them"
         )
-        found.lose(
-            "all commands",
-            "PATH and user",
-            "they run as the user of the node and with its PATH; cron ran them with PATH=/usr/bin:/bin unless set",
-        )
+        found.lose("all commands", "user", "they run as the user of the node")
+        if without := [key for key, command in found.commands.items() if "PATH" not in command.get("env", {})]:
+            which = "all commands" if len(without) == len(found.commands) else ", ".join(without)
+            found.lose(which, "PATH", "they run with that of the node; cron ran them with PATH=/usr/bin:/bin")
 
 
 def _unquoted(value: str) -> str:

@@ -29,7 +29,8 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A condition that was found. Opens an incident, or adds to the open one of the same subject and condition.
     `at`: when it came about, ms. `cause`: the same for all that have one cause; alerts are grouped by it.
     `occurrence`: what it was found at, such as a run's ID; the same one is counted once. `limit_ms`: what was exceeded.
-    `in_a_row`: it is one only if so many of the last runs failed."""
+    `in_a_row`: it is one only if so many of the last runs failed. `took_ms`: it is one only if that is too long for the
+    job, as its last runs say."""
 
     tenant: int
     subject: str
@@ -44,6 +45,7 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     limit_ms: int | None = None
     ways: list[AlertWay] = []
     in_a_row: int | None = None
+    took_ms: int | None = None
 
 
 def job_subject(job_id: int) -> str:

@@ -10,7 +10,18 @@ from onthedot.model.alerts import AlertCondition, Alerting, AlertRule, AlertWay,
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
 
-__all__ = ["MISSED", "Raised", "exceeds", "on_end", "on_given_up", "rules_of", "title_of", "usual_limit", "ways_of"]
+__all__ = [
+    "MISSED",
+    "Raised",
+    "exceeds",
+    "on_end",
+    "on_given_up",
+    "rules_of",
+    "title_of",
+    "took_too_long",
+    "usual_limit",
+    "ways_of",
+]
 
 MISSED = ("late", "coalesced")
 """Why a firing was given up although nobody wanted that."""
@@ -25,6 +36,7 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True):
     ways: list[AlertWay]
     limit_ms: int | None = None
     in_a_row: int | None = None
+    took_ms: int | None = None
 
 
 def rules_of(spec: JobSpec, alerting: Alerting) -> Sequence[AlertRule]:
@@ -68,13 +80,22 @@ def exceeds(rules: Sequence[AlertRule], lateness_ms: int | None, duration_ms: in
     for rule in rules:
         if lateness_ms is not None and "late" in rule.on and lateness_ms > rule.late:
             return True
-        if duration_ms is not None and "too_long" in rule.on and _over(duration_ms, rule.too_long):
+        if (
+            duration_ms is not None
+            and "too_long" in rule.on
+            and (_over(duration_ms, rule.too_long) or _may_be_unusual(rule, duration_ms))
+        ):
             return True
     return False
 
 
 def _over(value: int, limit: int | None) -> bool:
     return limit is not None and value > limit
+
+
+def _may_be_unusual(rule: AlertRule, duration_ms: int) -> bool:
+    """Whether what the last runs of the job took has to be asked."""
+    return (rule.usual or rule.too_long is None) and duration_ms > USUAL_LEAST_MS
 
 
 def on_end(
@@ -89,7 +110,7 @@ def on_end(
     """What the end of a run raises. `missed`: it failed because a check-in did not come."""
     found: list[Raised] = []
     if missed and (asked := [rule for rule in rules if "missed" in rule.on]):
-        found.append(Raised(condition="missed", reason=f"no check-in: {_first_line(error)}", ways=ways_of(asked)))
+        found.append(Raised(condition="missed", reason=_first_line(error), ways=ways_of(asked)))
     if failed:
         why = _first_line(error)
         for condition, words in (("failed", f"a run failed: {why}"), ("dead", f"a run is a dead letter: {why}")):
@@ -107,9 +128,18 @@ def on_end(
         asked = [rule for rule in rules if "too_long" in rule.on and _over(duration_ms, rule.too_long)]
         if asked:
             limit = min(rule.too_long for rule in asked if rule.too_long is not None)
-            words = f"a run took {Duration(duration_ms).in_words()}; the limit is {Duration(limit)}"
+            words = took_too_long(duration_ms, limit)
             found.append(Raised(condition="too_long", reason=words, ways=ways_of(asked), limit_ms=limit))
+        asked = [
+            rule for rule in rules if "too_long" in rule.on and rule not in asked and _may_be_unusual(rule, duration_ms)
+        ]
+        if asked:
+            found.append(Raised(condition="too_long", reason="", ways=ways_of(asked), took_ms=duration_ms))
     return found
+
+
+def took_too_long(duration_ms: int, limit_ms: int) -> str:
+    return f"a run took {Duration(duration_ms).in_words()}; the limit is {Duration(limit_ms)}"
 
 
 def late(asked: Sequence[AlertRule], lateness_ms: int) -> list[Raised]:

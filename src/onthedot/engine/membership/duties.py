@@ -7,9 +7,11 @@ import random
 from typing import Protocol
 
 from onthedot.clock import Clock
+from onthedot.engine.mailbox import Signal
 from onthedot.engine.membership.db_clock import DatabaseClock
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.ports import DutyStore
+from onthedot.engine.waiting import at_most
 from onthedot.errors import StoreUnavailable
 from onthedot.model.duration import SECOND
 
@@ -40,7 +42,9 @@ class Duties:
         rng: random.Random,
         retention_ms: int,
         logs: OldFiles | None,
+        free: Signal,
     ) -> None:
+        """`free`: told when the duty may have become free, so that nobody has to wait for the next look."""
         self._node_id = node_id
         self._store = store
         self._clock = clock
@@ -49,6 +53,7 @@ class Duties:
         self._rng = rng
         self._retention_ms = retention_ms
         self._logs = logs
+        self._free = free
         self._maintenance_at = clock.monotonic()
         self._floors_at = clock.monotonic()
         self._floors_after: int | None = None  # up to which job a look at them has come; None: none is under way
@@ -68,7 +73,7 @@ class Duties:
         except StoreUnavailable as error:
             self.held = False
             self._health.failed(error)
-        await self._clock.sleep(pause)
+        await at_most(self._clock, pause, self._free.wait())
 
     async def look_after(self) -> None:
         now, self._next_resume = self._clock.monotonic(), None

@@ -35,6 +35,7 @@ class FailureDetector:
         look_times: LookTimes,
     ) -> None:
         self.orphans = Signal()
+        self.duty_free = Signal()  # perhaps: whoever was lost may have had it
         self._node_id = node_id
         self._store = store
         self._clock = clock
@@ -63,6 +64,7 @@ class FailureDetector:
             if await self._store.declare_lost(peer, beat):
                 emit("node.lost", node=peer, by=self._node_id)
                 orphans = True
+                self.duty_free.set()
             self._watch.forget(peer)
         if orphans:
             await self._take_back()

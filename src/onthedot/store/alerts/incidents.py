@@ -16,6 +16,7 @@ from onthedot import telemetry
 from onthedot.model.alerts import AlertCondition, AlertWay, quiet_until
 from onthedot.model.decoding import encode_json
 from onthedot.model.incident import AlertEvent, Trouble
+from onthedot.plan.alerts import took_too_long, usual_limit
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.shapes import Rows, Shape
 
@@ -80,9 +81,11 @@ async def open_incidents(tx: Transaction, troubles: Iterable[Trouble]) -> list[O
     """Open an incident for each that has none, and tell its channels. What came about before the last one of its kind
     was over is old news. Call `announce` with the answer after the commit."""
     now = await tx.now()
-    found = _merged([each for each in troubles if await _is_so(tx, each)], now)
+    found = _merged([each for given in troubles if (each := await _confirmed(tx, given)) is not None], now)
     if not found:
         return []
+    keys = [IncidentKey(tenant=each.tenant, subject=each.subject, condition=each.condition) for each in found]
+    await tx.rows("lock_open_incidents", Rows(keys))
     rows = await tx.rows("open_incidents", Rows(found))
     fresh = [row for row in rows if row["alerted_at"] is None]
     if not fresh:
@@ -157,12 +160,24 @@ def announce(opened: Iterable[OpenedIncident]) -> None:
         telemetry.emit("incident.opened", tenant=each.tenant, **said)
 
 
-async def _is_so(tx: Transaction, trouble: Trouble) -> bool:
-    """Whether that many runs failed one after the other: only the ledger knows."""
-    if trouble.in_a_row is None or trouble.job_id is None:
-        return True
-    last = await tx.rows("last_statuses", trouble.job_id, trouble.in_a_row)
-    return len(last) >= trouble.in_a_row and all(row["status"] == "failed" for row in last)
+async def _confirmed(tx: Transaction, trouble: Trouble) -> Trouble | None:
+    """None: it is not so. Whether that many runs failed one after the other, and how long runs usually take, only the
+    ledger knows."""
+    if trouble.job_id is None:
+        return trouble
+    if trouble.in_a_row is not None:
+        last = await tx.rows("last_statuses", trouble.job_id, trouble.in_a_row)
+        is_so = len(last) >= trouble.in_a_row and all(row["status"] == "failed" for row in last)
+        return trouble if is_so else None
+    if trouble.took_ms is not None:
+        durations = [row["duration_ms"] for row in await tx.rows("last_durations", trouble.job_id)]
+        if trouble.took_ms in durations:
+            durations.remove(trouble.took_ms)  # its own
+        limit = usual_limit(durations)
+        if limit is None or trouble.took_ms <= limit:
+            return None
+        return msgspec.structs.replace(trouble, reason=took_too_long(trouble.took_ms, limit), limit_ms=limit)
+    return trouble
 
 
 def _merged(troubles: Sequence[Trouble], now: int) -> list[NewIncident]:

@@ -105,6 +105,7 @@ def _note(
             limit_ms=each.limit_ms,
             ways=each.ways,
             in_a_row=each.in_a_row,
+            took_ms=each.took_ms,
         )
         for each in raised
     ]

@@ -1,5 +1,11 @@
 -- Alerts: incidents and the outbox of messages about them.
 
+-- name: lock_open_incidents
+-- Before `open_incidents`: whoever closes one of them has done so, and its statement sees that, or waits for it.
+SELECT i.id FROM {rows IncidentKey}
+JOIN incidents i ON i.tenant = x.tenant AND i.subject = x.subject AND i.condition = x.condition
+WHERE i.closed_at IS NULL ORDER BY i.id FOR UPDATE OF i;
+
 -- name: open_incidents
 -- Found again at something else, it is counted; found again at the same, nothing is written. Not what came about before
 -- the last one was over. Who had none yet has not been told: `alerted_at` is null.
