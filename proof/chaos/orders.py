@@ -57,5 +57,7 @@ def gave_up_early(story: Story, timeouts: Mapping[tuple[str, int], tuple[int, in
         if turn is None or version is None or version.rules.timeout is None:
             continue
         if ended - began < version.rules.timeout - SLACK and story.steady(turn.claim.at, story.ledger.at):
-            text = f"{run}: token {token} was given up after {ended - began} ms, its time-out is {version.rules.timeout}"
+            text = (
+                f"{run}: token {token} was given up after {ended - began} ms, its time-out is {version.rules.timeout}"
+            )
             yield Violation(kind="policy", text=text)

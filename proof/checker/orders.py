@@ -52,7 +52,10 @@ def _claimed_while_forbidden(turns: list[Turn], wrote: list[tuple[int, Wrote]]) 
                 state = "pause"
             elif event.verb == "undelete" and (event.view or {}).get("state") == "paused":
                 state = "pause"
-            elif event.verb in ("resume", "edit", "create", "undelete") and (event.view or {}).get("state") in ("active", "ended"):
+            elif event.verb in ("resume", "edit", "create", "undelete") and (event.view or {}).get("state") in (
+                "active",
+                "ended",
+            ):
                 state = None
         if state == "delete" or (state == "pause" and "-m" not in turn.run):
             text = f"{turn.run} was claimed with token {turn.token} at {turn.claim.at}, after the {state}"

@@ -141,9 +141,7 @@ class JobStory:
         for version in versions:
             schedule = version.spec["schedule"]
             if not self.segments or schedule != self.segments[-1].schedule:
-                self.segments.append(
-                    Segment(begin=version.db, schedule=schedule, place=version.place, at=version.at)
-                )
+                self.segments.append(Segment(begin=version.db, schedule=schedule, place=version.place, at=version.at))
 
 
 class Story:
