@@ -31,8 +31,8 @@ COMING_BACK = 2500
 NOTED, CALLED_BACK = 4, 6
 """How many parts a line of the receiver's file has that tells of no call: what became of one, what was told later."""
 TIMEOUT = min(TIMEOUTS)
-"""ms that a job of the workload gives its receiver, at the least. Whether an attempt had what its own job gave is judged
-by `orders`."""
+"""ms that a job of the workload gives its receiver, at the least. Whether an attempt had what its own job gave is
+judged by `orders`."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

@@ -104,7 +104,7 @@ def _replacing(schedule: Spec) -> Spec:
 
 def _wish(body: Spec) -> Spec | None:
     """What an edit asked for of schedule and policy."""
-    wish = {name: body[name] for name in ("schedule", "policy") if name in body}
+    wish: Spec = {name: body[name] for name in ("schedule", "policy") if name in body}
     if "schedule" in wish:
         wish["schedule"] = {name: value for name, value in wish["schedule"].items() if value is not None}
     return wish or None

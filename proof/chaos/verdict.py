@@ -71,8 +71,8 @@ EXCUSES = {
     "tries": "timed out or cancelled before it left its node",
 }
 HEALED = 40_000
-"""ms after a fault that concerned a run (all of them, or one of its nodes) in which it must be sent, if it is due: other
-nodes may be frozen for five leases, and all that waits for an outage comes due at once."""
+"""ms after a fault that concerned a run (all of them, or one of its nodes) in which it must be sent, if it is due:
+other nodes may be frozen for five leases, and all that waits for an outage comes due at once."""
 STOPS_WITHIN = 9000
 """ms from SIGTERM to the end while the database answers: the slowest call is cut off after 3 s, a call to the database
 has to be answered within the lease, and a process of Python needs a moment to end."""

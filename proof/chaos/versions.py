@@ -143,7 +143,8 @@ def _unasked(story: Story, event: Wrote, asked: Sequence[Request], harms: Sequen
         yield Violation(kind="unasked", text=f"job {event.job}: version {event.number} ({event.verb}), by nobody")
         return
     gone = max((one.ended for one in asked if one.began <= event.at), default=0)
-    text = f"job {event.job}: version {event.number} ({event.verb}) was written {event.at - gone} ms after its client had gone"
+    what = f"job {event.job}: version {event.number} ({event.verb})"
+    text = f"{what} was written {event.at - gone} ms after its client had gone"
     if any(h.what in ON_THE_WAY and h.at - SLACK <= event.at and h.until + UNDER_WAY >= gone for h in harms):
         story.excuse("a statement was still on its way when its client had gone")
     else:

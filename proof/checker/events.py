@@ -175,7 +175,8 @@ class Wrote(_Event, frozen=True, kw_only=True, tag="wrote"):
     """The database committed a user's verb, whether the user learned of it or not.
 
     wish: what was asked for: the whole spec of a new job, the parts of it that an edit replaces. runs: those that were
-    asked for, to be cancelled, or of the slot to be left out. if_match: the version that the user had seen. given_up: ms since the client hung up.
+    asked for, to be cancelled, or of the slot to be left out. if_match: the version that the user had seen. given_up:
+    ms since the client hung up.
     by: the run whose end caused it, if no user did. number: the version as the database has it; `wish` is all of it.
     """
 

@@ -48,9 +48,7 @@ def _claimed_while_forbidden(turns: list[Turn], wrote: list[tuple[int, Wrote]]) 
                 break
             if event.verb == "delete":
                 state = "delete"
-            elif event.verb == "pause" and (event.view or {}).get("state") == "paused":
-                state = "pause"
-            elif event.verb == "undelete" and (event.view or {}).get("state") == "paused":
+            elif event.verb in ("pause", "undelete") and (event.view or {}).get("state") == "paused":
                 state = "pause"
             elif event.verb in ("resume", "edit", "create", "undelete") and (event.view or {}).get("state") in (
                 "active",

@@ -93,7 +93,7 @@ def _claimed_before(story: Story, run: str, place: int) -> bool:
 
 
 def _cancelled_ahead(story: Story, run: str, when: int) -> bool:
-    """Or left out, by a user, before anybody claimed it: its row was there, and it is passed over when its time comes."""
+    """Or left out by a user before anybody claimed it: its row was there, and it is passed over when its time comes."""
     if story.lives.left_out(run, when):
         return True
     row = story.entries.get(run)

@@ -37,7 +37,8 @@ def _one_answer_each(story: Story) -> Iterator[Violation]:
         if any(step.by_ms < 0 and abs(step.at - refused.until) <= SETTLE for step in story.steps):
             story.excuse("the database's clock was set back: a time that had passed had not come yet")
         else:
-            text = f"request {refused.mark} was refused at {refused.until} ({refused.why}), and made job {made[refused.mark]}"
+            said = f"was refused at {refused.until} ({refused.why})"
+            text = f"request {refused.mark} {said}, and made job {made[refused.mark]}"
             yield Violation(kind="two_answers", text=text)
 
 

@@ -1,4 +1,4 @@
-"""What a call says of the time is the database's: a receiver refuses what seems to be minutes old, or from the future."""
+"""What a call says of the time is the database's: receivers refuse what seems to be minutes old, or to come."""
 
 from __future__ import annotations
 

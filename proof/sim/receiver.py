@@ -195,7 +195,8 @@ class Sender:
     def leave(self, call: Call, answer: Answer) -> None:
         receiver = self.receiver
         delay = receiver.rng.uniform(0.0001, 0.005)
-        receiver.loop.outside_later(delay, receiver.arrive, call, self.place.name, self.node(), call.now_ms(), answer)
+        sent = call.time_at(receiver.loop.time())
+        receiver.loop.outside_later(delay, receiver.arrive, call, self.place.name, self.node(), sent, answer)
 
 
 class AwaitedKind(CoroutineKind):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,14 @@ def ids_of(aws: FakeAws, function: str) -> list[str]:
     return [each.context["custom"]["run_id"] for each in aws.invoked if each.function == function]
 
 
+def _called_times(aws: FakeAws, times: int) -> bool:
+    return len(aws.invoked) == times
+
+
+def _called_for(aws: FakeAws, run_id: str) -> bool:
+    return run_id in ids_of(aws, "hangs")
+
+
 async def test_the_page(page: TypedPage, aws: FakeAws, cluster: Cluster, sqlite_url: str):
     said, _, _ = page.block("onthedot doctor").partition("\n")
     _, _, shown = said.partition("# ")
@@ -80,7 +89,7 @@ async def test_a_function_tells_later_how_it_ended(page: TypedPage, aws: FakeAws
     policy = {"completion": "callback", "retry": {"attempts": 3, "backoff": "100ms"}}
     made = await post(node, "/v1/jobs", {"schedule": {"in": "1ms"}, "target": target, "policy": policy})
     for number, told in enumerate(({"status": "failed", "error": "no"}, {"status": "done", "result": [3]}), 1):
-        await until(lambda wanted=number: len(aws.invoked) == wanted, "it is called")
+        await until(partial(_called_times, aws, number), "it is called")
         about = aws.invoked[-1].event["onthedot"]
         await run_with(node, made["id"], "EXECUTING")
         status, _ = await ask(node, "POST", about["callback"].removeprefix(node.url), told)
@@ -151,7 +160,7 @@ async def a_node_is_killed(node: NodeProcess, cluster: Cluster, store: str, aws:
     again = await post(node, "/v1/jobs", job("hangs"))
     for made in (once, again):
         run = await run_with(node, made["id"], "EXECUTING")
-        await until(lambda wanted=run["id"]: wanted in ids_of(aws, "hangs"), "it was called")
+        await until(partial(_called_for, aws, run["id"]), "it was called")
     node.kill()
     told: list[str] = []
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
+from operator import contains
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +122,8 @@ async def one_each(node: NodeProcess, engines: Engines, **policy: Any) -> dict[s
     for engine, made in runs.items():
         runs[engine] = run = await run_with(node, made["id"], "EXECUTING", "FAILED")
         assert run["status"] == "EXECUTING", run
-        await until(lambda known=engines.made[engine], name=f"{run['id']}-1": name in known, f"{engine} has it")
+        name = f"{run['id']}-1"
+        await until(partial(contains, engines.made[engine], name), f"{engine} has it")
     return runs
 
 

@@ -41,10 +41,14 @@ class TypedPage:
         if node is not None:
             env["ONTHEDOT_URL"] = node.url
             script = script.replace("http://127.0.0.1:8000", node.url)
-        arguments = {"capture_output": True, "text": True, "cwd": self.directory, "env": env}
-        done = await asyncio.to_thread(subprocess.run, [shell, "-ec", script], **arguments)  # type: ignore[call-overload]
+        typed = [shell, "-ec", script]
+
+        def run() -> subprocess.CompletedProcess[str]:
+            return subprocess.run(typed, capture_output=True, text=True, cwd=self.directory, env=env)
+
+        done = await asyncio.to_thread(run)
         assert done.returncode == code, done.stdout + done.stderr
-        return str(done.stdout + done.stderr)
+        return done.stdout + done.stderr
 
     async def add_run_and_look(self, script: str, node: NodeProcess, *wanted: str) -> dict[str, Any]:
         """A block that adds a job, runs it, and shows the run with the id that the page has. The run is waited for in

@@ -14,7 +14,7 @@ import pytest
 
 from onthedot.store import open_store
 from proof.chaos.clock import TrueTime
-from proof.chaos.diary import READ_JOBS, JobNote, postgres_diary, versions_of
+from proof.chaos.diary import READ, Note, postgres_diary, timed
 from proof.chaos.failover import running_pair
 from proof.chaos.harm import Harm
 from proof.chaos.life import Life
@@ -99,13 +99,18 @@ async def test_what_users_do_to_jobs_is_written_down(postgres_url: str) -> None:
         await store.pause_job(1, job)
         await store.resume_job(1, job)
         await store.delete_job(1, job)
-        notes = [JobNote.of(row) for row in await session.fetch(READ_JOBS)]
+        notes = [note for row in await session.fetch(READ) if (note := Note.of(row)).job]
     finally:
         await store.close()
         await session.close()
-    assert [(note.what, note.version) for note in notes] == [("update", 2), ("update", 3), ("delete", 3)]
-    assert json.loads(notes[0].spec)["paused"] is True
-    at = [note.at for note in versions_of(notes, TrueTime())]
+    assert [(note.what, note.version) for note in notes] == [
+        ("create", 1),
+        ("update", 2),
+        ("update", 3),
+        ("delete", 3),
+    ]
+    assert [json.loads(note.spec).get("paused", False) for note in notes[:3]] == [False, True, False]
+    at = [note.at for note in timed(notes, TrueTime())]
     assert at == sorted(at)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from proof.chaos.diary import JobNote
 from proof.chaos.harm import Harm
+from proof.chaos.orders import claimed_after, gave_up_early
 from proof.chaos.verdict import judge
-from proof.chaos.versions import Request, cancelled_ahead, carried_out_late, in_order, schedules_in_force
-from proof.checker.events import Changed, Made, Received
+from proof.chaos.versions import Request, carried_out_late, in_order, not_as_asked
+from proof.checker.events import Changed, Made, Received, Wrote
 from proof.checker.story import Story
 from tests.proof.making import BEGIN, Tale
 
@@ -21,11 +21,13 @@ def change(verb: Any, version: int, at: int, until: int) -> Changed:
     return Changed(at=at, until=until, job=1, verb=verb, version=version, changed_at=BEGIN + at)
 
 
-def note(version: int, at: int, schedule: dict[str, Any] | None = None, what: str = "update") -> JobNote:
-    spec = msgspec.json.encode({"schedule": schedule or {"every": "10s", "tz": "UTC", "cron": None}}).decode()
-    return JobNote(
-        id=version, db=(BEGIN + at) * 1000, what=what, job=1, version=version, updated_at=BEGIN + at, spec=spec, at=at
-    )
+SPEC: dict[str, Any] = {"schedule": {"every": "10s"}, "target": {"type": "webhook"}, "params": {"mark": 1}}
+
+
+def wrote(version: int, at: int, verb: Any = "edit", **parts: Any) -> Wrote:
+    """What the database's diary has of a version: all of the spec, whoever asked for it."""
+    wish = None if verb == "delete" else SPEC | parts
+    return Wrote(at=at, db=BEGIN + at, verb=verb, job=1, number=version, wish=wish)
 
 
 def story_of(tale: Tale) -> Story:
@@ -52,31 +54,81 @@ def test_a_delete_comes_last():
 
 
 def test_a_schedule_nobody_was_told_of_is_in_force():
-    story = story_of(Tale())
-    schedules_in_force(story, [note(2, 15_000, {"every": "1s500ms"}), note(3, 25_000, {"cron": "* * * * * *"})])
-    assert [segment.begin - BEGIN for segment in story.jobs[1].segments] == [0, 15_000, 25_000]
+    every, cron = {"every": "1s500ms"}, {"cron": "* * * * * *"}
+    tale = Tale().add(wrote(1, 1, "create"), wrote(2, 15_000, schedule=every), wrote(3, 25_000, schedule=cron))
+    assert [segment.begin - BEGIN for segment in story_of(tale).jobs[1].segments] == [1, 15_000, 25_000]
 
 
-def test_the_same_schedule_in_other_words_begins_nothing_anew():
-    story = story_of(Tale({"every": "1500ms"}))
-    schedules_in_force(story, [note(2, 15_000, {"every": "1s500ms", "tz": "UTC", "count": None})])
-    assert len(story.jobs[1].segments) == 1
+def test_an_edit_of_something_else_begins_no_schedule_anew():
+    tale = Tale().add(wrote(1, 1, "create"), wrote(2, 15_000, policy={"timeout": "7s"}))
+    assert len(story_of(tale).jobs[1].segments) == 1
 
 
-@pytest.mark.parametrize(("cancelled_at", "fine"), [(14_000, True), (17_000, False)])
-def test_a_slot_of_the_old_schedule_that_was_cancelled_in_time_is_no_phantom(cancelled_at, fine):
-    tale = Tale().entry(50_000, "cancelled", reason="cancelled", finished_at=BEGIN + cancelled_at)
-    story = story_of(tale)
-    schedules_in_force(story, [note(2, 15_000, {"every": "7s"})])
-    assert cancelled_ahead(story, f"1-{BEGIN + 50_000}") == fine
+# answers
+
+
+def answers(kept: dict[str, Any], **change: Any) -> list[str]:
+    """What is said when version 2 is `kept` and its user was told of it."""
+    told = Changed(at=15_000, until=15_010, job=1, version=2, changed_at=BEGIN + 15_000, **change)
+    tale = Tale().add(wrote(1, 1, "create"), wrote(2, 15_005, **kept), told)
+    return [violation.kind for violation in not_as_asked(story_of(tale))]
+
+
+def test_an_edit_stands_in_the_version_that_its_user_was_told_of():
+    asked = {"schedule": {"every": "1500ms"}}
+    assert answers({"schedule": {"every": "1s500ms", "tz": "UTC"}}, verb="edit", spec=asked) == [], "in other words"
+    assert answers({"schedule": {"every": "10s"}}, verb="edit", spec=asked) == ["answer"]
+    policy = {"policy": {"timeout": "7s"}}
+    assert answers(policy, verb="edit", spec=policy) == []
+    assert answers({}, verb="edit", spec=policy) == ["answer"], "answered with 200, and not followed"
+
+
+def test_a_job_that_was_said_to_be_paused_is():
+    assert answers({"paused": True}, verb="pause", state="paused") == []
+    assert answers({}, verb="pause", state="paused") == ["answer"]
+
+
+def test_who_asked_twice_may_be_told_of_what_another_did_meanwhile():
+    assert answers({}, verb="pause", state="paused", sent=2) == []
+
+
+# what a verb forbids
+
+
+@pytest.mark.parametrize(("claimed_at", "kinds"), [(14_900, []), (15_200, []), (16_000, ["after_pause"])])
+def test_nothing_is_claimed_after_a_pause_that_was_answered(claimed_at, kinds):
+    told = Changed(at=14_990, until=15_100, job=1, verb="pause", version=2, changed_at=BEGIN + 15_000)
+    tale = Tale().fires(10_000).add(wrote(1, 1, "create"), wrote(2, 15_000, "pause", paused=True), told)
+    story = story_of(tale.claimed(20_000, at=claimed_at).sent(20_000).entry(20_000))
+    assert [violation.kind for violation in claimed_after(story)] == kinds
+
+
+def test_a_pause_that_nobody_was_told_of_forbids_once_it_is_committed():
+    tale = Tale().add(wrote(1, 1, "create"), wrote(2, 15_000, "pause", paused=True))
+    late_claim = tale.claimed(40_000, at=26_000).sent(40_000).entry(40_000)
+    assert [violation.kind for violation in claimed_after(story_of(late_claim))] == ["after_pause"]
+
+
+def test_a_resumed_job_may_be_claimed():
+    tale = Tale().add(wrote(1, 1, "create"), wrote(2, 15_000, "pause", paused=True), wrote(3, 25_000, "resume"))
+    story = story_of(tale.claimed(40_000, at=38_000).sent(40_000).entry(40_000))
+    assert list(claimed_after(story)) == []
+
+
+@pytest.mark.parametrize(("lasted", "kinds"), [(7000, []), (3000, ["policy"])])
+def test_an_attempt_gets_the_time_that_its_job_gives(lasted, kinds):
+    tale = Tale().add(wrote(1, 1, "create", policy={"timeout": "7s"})).fires(10_000)
+    timeouts = {(f"1-{BEGIN + 10_000}", 1): (10_002, 10_002 + lasted)}
+    assert [violation.kind for violation in gave_up_early(story_of(tale), timeouts)] == kinds
 
 
 # requests that were given up
 
 
 def late(requests: list[Request], *harms: Harm, at: int = 30_000) -> list[str]:
-    story = story_of(Tale())
-    found = [violation.kind for violation in carried_out_late(story, [note(2, at)], requests, harms)]
+    story = story_of(Tale().add(wrote(1, 1, "create"), wrote(2, at)))
+    made = Request(job=0, began=0, ended=5, status=201, marks=[1])
+    found = [violation.kind for violation in carried_out_late(story, [made, *requests], harms)]
     assert bool(story.excuses) == bool(harms and not found)
     return found
 
@@ -100,8 +152,10 @@ def test_a_statement_that_was_held_up_on_its_way_is_excused_and_counted():
     assert late([request(10_000, 16_000)], msgspec.structs.replace(silence, what="freeze")) == ["unasked"]
 
 
-def test_a_job_that_nobody_asked_by_its_id_is_not_judged():
-    assert late([]) == []
+def test_what_nobody_asked_for_is_a_violation():
+    assert late([]) == ["unasked"]
+    story = story_of(Tale().add(wrote(1, 1, "create")))
+    assert [violation.kind for violation in carried_out_late(story, [], [])] == ["unasked"], "the first version, too"
 
 
 # the verdict

@@ -148,9 +148,8 @@ class FinishBatch:
             for item in recorded
             if isinstance(item.decision, Dead)
         ]
-        if dead:
-            if await tx.execute("add_dead_letters", Rows(dead)) < len(dead):
-                await tx.execute("keep_late_dead_letters", Rows(dead))
+        if dead and await tx.execute("add_dead_letters", Rows(dead)) < len(dead):
+            await tx.execute("keep_late_dead_letters", Rows(dead))
         logs = [
             AttemptLog(item.id, item.tenant, (storable(item.log) or "")[-LOG_LIMIT:], item.finished_at)
             for item in (*recorded, *self._retried.values())
