@@ -8,7 +8,7 @@ import msgspec
 
 from onthedot.errors import FieldProblem
 
-__all__ = ["BatchResult", "ResultPage"]
+__all__ = ["BatchResult", "CreatedRuns", "ResultPage"]
 
 T = TypeVar("T")
 
@@ -28,3 +28,10 @@ class BatchResult(msgspec.Struct, frozen=True, kw_only=True):
     key: str | None = None
     detail: str | None = None
     errors: list[FieldProblem] = msgspec.field(default_factory=list)
+
+
+class CreatedRuns(msgspec.Struct, frozen=True):
+    """IDs of runs that a request created, or the slots of those that it would create."""
+
+    runs: list[str]
+    slots: list[str] = []

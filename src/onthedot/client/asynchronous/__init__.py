@@ -1,0 +1,1 @@
+"""What AsyncClient can do, one module per area of the HTTP API."""
