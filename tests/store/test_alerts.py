@@ -14,6 +14,7 @@ from onthedot.model.job import JobSpec
 from onthedot.model.policy import Retry
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.work import Work
+from onthedot.plan import Done
 from onthedot.store import IncidentFilter, StartedWork, Store
 from onthedot.store.alerts.incidents import ClosedIncident, close_incidents, close_trouble, open_incidents
 from tests.store.conftest import START, Times
@@ -216,6 +217,139 @@ async def test_too_long_against_its_own_p95_between_two_looks(hands: Hands, time
     await run_once(hands, times, OK, duration_ms=4_000)
     await store.watch_alerts()
     assert [each.state for each in await incidents(store)] == ["closed"]
+
+
+FIXED, USUAL = {"too_long": Duration(2_000)}, {"too_long_p95": True}
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize(("limit", "took"), [(FIXED, 2_001), (USUAL, 8_001)])
+@pytest.mark.parametrize("end", ["went well", "failed", "timed out", "retried", "cancelled"])
+async def test_every_end_between_two_looks_tells_of_a_run_that_took_too_long(
+    hands: Hands, times: Times, store: Store, own: bool, limit: dict[str, Any], took: int, end: str
+):
+    """Over a limit that is given, or over its own p95: whatever became of it, and whoever wants to hear of it."""
+    if not own:
+        more = {"too_long": int(limit["too_long"])} if "too_long" in limit else {}
+        install(store, "too_long", "recovered", **more)
+    attempts = Retry(attempts=2 if end == "retried" else 1)
+    job = spec(every(MINUTE), retry=attempts)
+    await hands.create(msgspec.structs.replace(job, alerts=JobAlerts(channels=["ops"], **limit)) if own else job)
+    for _ in range(20):
+        await run_once(hands, times, OK, duration_ms=min(4_000, took - 1))
+    quick = min(took - 1, 2_000)
+    await run_once(hands, times, OK, duration_ms=quick)
+    await store.watch_alerts()
+    await hands.sql("DELETE FROM incidents")
+    await hands.sql("DELETE FROM alert_deliveries")
+    outcomes = {
+        "went well": OK,
+        "timed out": Outcome(kind="timeout", error="took too long"),
+        "cancelled": Outcome(kind="cancelled", error="cancelled"),
+    }
+    more = {"decision": Done(status="cancelled", tries=1, losses=0, reason="replaced")} if end == "cancelled" else {}
+    run = await run_once(hands, times, outcomes.get(end, FAILED), duration_ms=took, **more)
+    (found,) = await incidents(store)
+    assert (found.condition, found.state, found.run_id, found.count) == ("too_long", "open", run.id, 1)
+    assert "a run took" in found.reason
+    assert await events(hands) == ["opened ops"]
+    if end == "retried":
+        assert [row["id"] for row in await hands.live() if row["tries"] == 1] == [run.id]
+        await store.watch_alerts()
+        assert len(await incidents(store, state="open")) == 1, "the run goes on"
+
+
+async def test_an_attempt_that_began_late_and_is_made_again_is_told(hands: Hands, times: Times, store: Store):
+    plain = spec(every(MINUTE), retry=Retry(attempts=3))
+    await hands.create(
+        msgspec.structs.replace(plain, alerts=JobAlerts(channels=["ops"], late=Duration(30_000), failed=True))
+    )
+    await run_once(hands, times, lateness_ms=30_001)
+    assert [each.condition for each in await incidents(store)] == ["late"], "it has not failed yet"
+
+
+def rules(*given: AlertRule) -> Alerting:
+    return Alerting(rules=given, channels=frozenset(name for rule in given for name in rule.channels))
+
+
+def long_rule(channel: str, too_long: int | None) -> AlertRule:
+    return AlertRule(name=channel, on=frozenset({"too_long", "recovered"}), channels=(channel,), too_long=too_long)
+
+
+async def test_the_channel_of_each_rule_is_told_when_its_own_limit_is_exceeded(
+    hands: Hands, times: Times, store: Store
+):
+    store.driver.queries.alerting = rules(long_rule("ops", 10_000), long_rule("pager", 60_000))
+    await hands.job(every(10 * MINUTE), retry=ONCE)
+    await times.advance(10 * MINUTE)
+    run = await hands.one()
+    await times.advance(11_000)
+    assert await store.watch_alerts()
+    assert await events(hands) == ["opened ops"]
+    await times.advance(50_000)
+    for _ in range(2):
+        await store.watch_alerts()
+    assert await events(hands) == ["opened ops", "opened pager"]
+    (found,) = await incidents(store)
+    assert found.reason == "a run has been running for 1m1s; the limit is 10s"
+    await hands.finish(run, duration_ms=61_000)
+    await carry_out(store)
+    await times.advance(9 * MINUTE)
+    await hands.finish(await hands.one(), duration_ms=5)
+    await store.watch_alerts()
+    assert await events(hands) == ["opened ops", "opened pager", "recovered ops", "recovered pager"]
+
+
+@pytest.mark.parametrize("seen", [True, False])
+async def test_one_end_over_a_limit_that_is_given_and_over_the_usual_one(
+    hands: Hands, times: Times, store: Store, seen: bool
+):
+    """Also if a look had found one of them while it ran."""
+    store.driver.queries.alerting = rules(long_rule("ops", 10_000), long_rule("pager", None))
+    await hands.job(every(MINUTE), retry=ONCE)
+    for _ in range(20):
+        await run_once(hands, times, OK, duration_ms=6_000)
+    await times.advance(MINUTE)
+    run = await hands.one()
+    if seen:
+        await times.advance(10_500)
+        await store.watch_alerts()
+        assert await events(hands) == ["opened ops"]
+    await hands.finish(run, duration_ms=12_500)
+    await carry_out(store)
+    assert sorted(await events(hands)) == ["opened ops", "opened pager"]
+    assert [each.count for each in await incidents(store)] == [1]
+
+
+async def test_a_rule_for_more_failures_in_a_row_is_told_later(hands: Hands, times: Times, store: Store):
+    few = AlertRule(name="few", on=frozenset({"in_a_row"}), channels=("ops",), in_a_row=2)
+    many = AlertRule(name="many", on=frozenset({"in_a_row"}), channels=("pager",), in_a_row=4)
+    store.driver.queries.alerting = rules(few, many)
+    await hands.job(every(MINUTE), retry=ONCE)
+    told = []
+    for _ in range(5):
+        await run_once(hands, times)
+        told.append(await events(hands))
+    both = ["opened ops", "opened pager"]
+    assert told == [[], ["opened ops"], ["opened ops"], both, both]
+    (found,) = await incidents(store)
+    assert (found.count, found.reason) == (4, "4 runs in a row failed, the last one: boom")
+
+
+async def test_runs_that_nobody_asked_for_do_not_hide_a_long_one(
+    hands: Hands, times: Times, store: Store, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("onthedot.store.cluster.alert_watch.LONG_RUNS_AT_ONCE", 2)
+    for _ in range(3):
+        await hands.job(every(MINUTE), retry=ONCE)
+    await times.advance(MINUTE)
+    assert len((await hands.claim()).runs) == 3
+    await hands.create(watched(too_long=Duration(10_000)))
+    await times.advance(MINUTE)
+    (run,) = [each for each in (await hands.claim()).runs if each.spec.alerts is not msgspec.UNSET]
+    await times.advance(11_000)
+    assert any([await store.watch_alerts() for _ in range(4)])  # seven runs, two at once
+    assert [each.run_id for each in await incidents(store)] == [run.id]
 
 
 async def test_a_firing_that_was_given_up_is_missed(hands: Hands, times: Times, store: Store):

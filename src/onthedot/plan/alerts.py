@@ -14,6 +14,7 @@ __all__ = [
     "MISSED",
     "Raised",
     "exceeds",
+    "joined_ways",
     "on_end",
     "on_given_up",
     "rules_of",
@@ -52,10 +53,14 @@ def rules_of(spec: JobSpec, alerting: Alerting) -> Sequence[AlertRule]:
 
 
 def ways_of(rules: Iterable[AlertRule]) -> list[AlertWay]:
+    return joined_ways(rule.ways() for rule in rules)
+
+
+def joined_ways(given: Iterable[Sequence[AlertWay]]) -> list[AlertWay]:
     """Each channel once: two rules that name it tell it once."""
     found: dict[str, AlertWay] = {}
-    for rule in rules:
-        for way in rule.ways():
+    for ways in given:
+        for way in ways:
             before = found.get(way.channel)
             found[way.channel] = way if before is None else _joined(before, way)
     return list(found.values())
@@ -116,11 +121,10 @@ def on_end(
         for condition, words in (("failed", f"a run failed: {why}"), ("dead", f"a run is a dead letter: {why}")):
             if asked := [rule for rule in rules if condition in rule.on]:
                 found.append(Raised(condition=condition, reason=words, ways=ways_of(asked)))  # type: ignore[arg-type]
-        if asked := [rule for rule in rules if "in_a_row" in rule.on]:
-            least = min(rule.in_a_row for rule in asked)
-            asked = [rule for rule in asked if rule.in_a_row == least]
-            words = f"{least} runs in a row failed, the last one: {why}"
-            found.append(Raised(condition="in_a_row", reason=words, ways=ways_of(asked), in_a_row=least))
+        for count in sorted({rule.in_a_row for rule in rules if "in_a_row" in rule.on}):
+            asked = [rule for rule in rules if "in_a_row" in rule.on and rule.in_a_row == count]
+            words = f"{count} runs in a row failed, the last one: {why}"
+            found.append(Raised(condition="in_a_row", reason=words, ways=ways_of(asked), in_a_row=count))
     if lateness_ms is not None:
         asked = [rule for rule in rules if "late" in rule.on and lateness_ms > rule.late]
         found += late(asked, lateness_ms)

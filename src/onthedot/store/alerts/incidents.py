@@ -16,7 +16,7 @@ from onthedot import telemetry
 from onthedot.model.alerts import AlertCondition, AlertWay, quiet_until
 from onthedot.model.decoding import encode_json
 from onthedot.model.incident import AlertEvent, Trouble
-from onthedot.plan.alerts import took_too_long, usual_limit
+from onthedot.plan.alerts import joined_ways, took_too_long, usual_limit
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.shapes import Rows, Shape
 
@@ -88,6 +88,8 @@ async def open_incidents(tx: Transaction, troubles: Iterable[Trouble]) -> list[O
     await tx.rows("lock_open_incidents", Rows(keys))
     rows = await tx.rows("open_incidents", Rows(found))
     fresh = [row for row in rows if row["alerted_at"] is None]
+    if len(fresh) < len(found):
+        await _tell_others(tx, found, {row["id"] for row in fresh}, now)
     if not fresh:
         return []
     await tell(tx, fresh, "opened", now)
@@ -102,6 +104,22 @@ async def open_incidents(tx: Transaction, troubles: Iterable[Trouble]) -> list[O
         )
         for row in fresh
     ]
+
+
+async def _tell_others(tx: Transaction, found: Sequence[NewIncident], fresh: set[int], now: int) -> None:
+    """Channels that were not told of an open incident: those of a rule whose limit is met later than that of the rule
+    that it was opened by."""
+    by_key = {(each.tenant, each.subject, each.condition): each for each in found}
+    for row in await tx.rows("ways_of_open_incidents", Rows(found)):
+        again = by_key[row["tenant"], row["subject"], row["condition"]]
+        if row["ways"] == again.ways or row["id"] in fresh:
+            continue
+        told = _ways(row["ways"])
+        channels = {way.channel for way in told}
+        others = [way for way in _ways(again.ways) if way.channel not in channels]
+        if others:
+            await tx.execute("set_ways", row["id"], encode_json([*told, *others]).decode(), again.reason)
+            await _put(tx, row, others, "opened", now)
 
 
 async def close_incidents(tx: Transaction, over: Sequence[ClosedIncident]) -> int:
@@ -181,7 +199,8 @@ async def _confirmed(tx: Transaction, trouble: Trouble) -> Trouble | None:
 
 
 def _merged(troubles: Sequence[Trouble], now: int) -> list[NewIncident]:
-    """One for each subject and condition, as the last one says it; in one order for all who write."""
+    """One for each subject and condition, as the last one says it, for all who want to hear of one of them; in one
+    order for all who write."""
     groups: dict[tuple[int, str, str], list[Trouble]] = {}
     for trouble in sorted(troubles, key=lambda each: each.at):
         groups.setdefault((trouble.tenant, trouble.subject, trouble.condition), []).append(trouble)
@@ -199,8 +218,8 @@ def _merged(troubles: Sequence[Trouble], now: int) -> list[NewIncident]:
                 cause=last.cause[:LONGEST_REASON],
                 occurrence=last.occurrence,
                 output=None if last.output is None else last.output[-LONGEST_OUTPUT:],
-                limit_ms=last.limit_ms,
-                ways=encode_json(last.ways).decode(),
+                limit_ms=min((each.limit_ms for each in groups[key] if each.limit_ms is not None), default=None),
+                ways=encode_json(joined_ways(each.ways for each in groups[key])).decode(),
                 count=len({each.occurrence for each in groups[key]}),
                 opened_at=now,
                 last_at=last.at,

@@ -30,7 +30,10 @@ __all__ = ["AlertWatch", "lost_node_troubles"]
 JOBS_AT_ONCE = 2000
 """Jobs with alerts of their own that one look goes through; the next one goes on with those after."""
 RUNS_AT_ONCE = 1000
+LONG_RUNS_AT_ONCE = 5000
+"""Runs that have not ended that one look goes through, oldest first; the next one goes on with those after."""
 INCIDENTS_AT_ONCE = 1000
+NONE_YET = (0, "")
 LOST_SINCE = HOUR
 USUAL_FOR = 5 * MINUTE  # how long the p95 of a job is remembered
 LEAST_LONG = 5000  # ms: nobody is too long before
@@ -53,6 +56,7 @@ class AlertWatch(Topic):
         self._watched_after = 0
         self._nobody_seen: set[str] | None = None  # what runs require and nobody offers or reaches; None: nobody asks
         self._unreached_since: dict[str, int] = {}  # by place: when it was first seen that nobody reaches it
+        self._long_after = NONE_YET
         self._closed_after = 0
         self._usual_limits: dict[int, tuple[int, int | None]] = {}  # by job: when it was computed, and its limit
 
@@ -111,7 +115,9 @@ class AlertWatch(Topic):
         limits = [rule.too_long for rule in asked if rule.too_long is not None]
         if any(rule.usual or rule.too_long is None for rule in asked):
             limits.append(LEAST_LONG)
-        rows = await tx.rows("long_runs", now - min(limits), RUNS_AT_ONCE)
+        rows = await tx.rows("long_runs", now - min(limits), LONG_RUNS_AT_ONCE, *self._long_after)
+        last = rows[-1] if len(rows) == LONG_RUNS_AT_ONCE else None
+        self._long_after = NONE_YET if last is None else (last["claimed_at"], last["id"])
         jobs, found = await self._jobs_of_runs(tx, rows), []
         for row in rows:
             job = jobs.get(row["job_id"])

@@ -15,7 +15,7 @@ from onthedot.model.alerts import Alerting
 from onthedot.model.incident import Trouble, job_subject
 from onthedot.model.job import JobRecord, JobSpec
 from onthedot.model.run import run_id
-from onthedot.plan import Skipped, cause_of
+from onthedot.plan import RetryLater, Skipped, cause_of
 from onthedot.plan.alerts import Raised, on_end, on_given_up, rules_of, title_of
 from onthedot.store.driver import Transaction
 from onthedot.store.runs.finish_rows import Item, storable
@@ -29,27 +29,29 @@ OUTPUT = 2000
 
 
 def end_note(item: Item, alerting: Alerting) -> NewNote | None:
-    """None: nobody wants to hear of this end. Of most jobs that is known at once."""
+    """None: nobody wants to hear of this end. Of most jobs that is known at once. An attempt that is made again, or was
+    cancelled, may have begun late or taken too long without anybody having looked while it ran."""
     job = item.job
-    if job is None or item.status not in ("done", "failed", "skipped"):
+    if job is None:
         return None
     rules = rules_of(job, alerting)
     if not rules:
         return None
+    failed = item.status == "failed" and not isinstance(item.decision, RetryLater)
     if item.status == "skipped":
         raised = on_given_up(rules, getattr(item.decision, "reason", None) or "", 1)
     else:
         raised = on_end(
             rules,
-            failed=item.status == "failed",
+            failed=failed,
             error=item.outcome.error,
             lateness_ms=item.lateness_ms,
             duration_ms=item.duration_ms,
-            missed=bool(item.outcome.detail.get("missed")),
+            missed=failed and bool(item.outcome.detail.get("missed")),
         )
     if not raised:
         return None
-    cause = cause_of(item.outcome, item.target) if item.status == "failed" else ""
+    cause = cause_of(item.outcome, item.target) if failed else ""
     return _note(raised, item.tenant, item.job_id, job, item.id, item.finished_at, cause, _output(item))
 
 

@@ -179,7 +179,8 @@ class FinishBatch:
         parks = [_park_note(item, reason) for item in told if (reason := item.outcome.parks) is not None]
         ended = [item for item in self._recorded.values() if item.chained is not None]
         chains = [_chain_note(item, item.chained) for item in ended if item.id not in self._conflicts]
-        alerts = [end_note(item, alerting) for item in self._recorded.values() if item.id not in self._conflicts]
+        tried = (*self._recorded.values(), *self._retried.values())
+        alerts = [end_note(item, alerting) for item in tried if item.id not in self._conflicts]
         return [*parks, *(note for note in (*chains, *alerts) if note is not None)]
 
     async def _look_up_rest(self, tx: Transaction) -> None:

@@ -23,6 +23,21 @@ ON CONFLICT (tenant, subject, condition) WHERE closed_at IS NULL DO UPDATE SET
 WHERE i.occurrence IS NOT excluded.occurrence
 RETURNING id, tenant, job_id, condition, title, reason, ways, alerted_at;
 
+-- name: ways_of_open_incidents
+-- Not of what came about before the last one was over.
+SELECT i.id, i.tenant, i.subject, i.condition, i.ways FROM {rows NewIncident}
+JOIN incidents i ON i.tenant = x.tenant AND i.subject = x.subject AND i.condition = x.condition
+WHERE i.closed_at IS NULL
+  AND NOT EXISTS (
+    SELECT 1 FROM incidents o
+    WHERE o.tenant = x.tenant AND o.subject = x.subject AND o.condition = x.condition
+      AND o.closed_at IS NOT NULL AND o.closed_at >= x.last_at
+  )
+ORDER BY i.id;
+
+-- name: set_ways
+UPDATE incidents SET ways = ?2, reason = ?3 WHERE id = ?1;
+
 -- name: incidents_told
 UPDATE incidents SET alerted_at = ?2 WHERE id IN (SELECT value FROM json_each(?1));
 
@@ -169,9 +184,10 @@ WHERE f.state = 'pending' AND f.tries = 0
   AND NOT EXISTS (SELECT 1 FROM freezes WHERE ended_at IS NULL) LIMIT ?2;
 
 -- name: long_runs
--- Runs that were begun before ?1 and have not ended.
-SELECT job_id, id, max(claimed_at, due_at) AS since FROM runs
-WHERE state = 'running' AND claimed_at <= ?1 AND due_at <= ?1 ORDER BY claimed_at LIMIT ?2;
+-- Runs that were begun before ?1 and have not ended, after the one that the look before ended with.
+SELECT job_id, id, claimed_at, max(claimed_at, due_at) AS since FROM runs
+WHERE state = 'running' AND claimed_at <= ?1 AND due_at <= ?1 AND (claimed_at, id) > (?3, ?4)
+ORDER BY claimed_at, id LIMIT ?2;
 
 -- name: last_durations
 SELECT duration_ms FROM history
