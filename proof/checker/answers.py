@@ -95,11 +95,22 @@ def _run(story: Story, row: Entry | Live) -> Iterator[Violation]:
             "finished_at": _instant(attempt.finished_at),
             "outcome": attempt.outcome,
             "error": attempt.error,
+            "claimed_at": _claimed_at(story, row, place, attempt.attempt),
         }
-        for attempt in _shown(row)
+        for place, attempt in enumerate(_shown(row))
     ]
     if wrong := _differences(row.view, must):
         yield Violation(kind="answer", text=f"{row.id} is shown with {'; '.join(wrong)}")
+
+
+def _claimed_at(story: Story, row: Entry | Live, place: int, token: int) -> str | None:
+    """The database's time of the claim. Of work that goes on without its node it may be missing: nobody held it."""
+    turn, job = story.lives.turns.get(row.id, {}).get(token), story.jobs.get(row.job)
+    attempts: list[dict[str, Any]] = (row.view or {}).get("attempts", [])
+    shown: str | None = attempts[place].get("claimed_at") if place < len(attempts) else None
+    if turn is None or (shown is None and job is not None and job.later):
+        return shown
+    return _instant(turn.claim.db)
 
 
 def _shown(row: Entry | Live) -> list[Attempt]:

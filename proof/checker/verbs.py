@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from proof.checker.events import Received
+from proof.checker.events import Changed, Received
 from proof.checker.story import LEASE, LOOKAHEAD, SLACK, Story, Violation
 
 __all__ = ["check_verbs"]
@@ -22,7 +22,8 @@ def check_verbs(story: Story) -> Iterator[Violation]:
         for place, change in enumerate(job.changes):
             if change.verb not in ("pause", "delete") or (change.verb == "pause" and change.state == "ended"):
                 continue  # who pauses a job that has ended is told that it has: what was begun goes to its end
-            until = next((later.at for later in job.changes[place + 1 :] if later.verb in GO_ON), 2**62)
+            told = next((later.at for later in job.changes[place + 1 :] if later.verb in GO_ON), 2**62)
+            until = min(told, _gone_on(story, change))
             sends = [send for send in job.sends if change.verb == "delete" or "-m" not in send.run]
             yield from _sent_between(story, sends, change.verb, change.until, until)
     for (_, froze), over in story.lives.frozen():
@@ -30,6 +31,14 @@ def check_verbs(story: Story) -> Iterator[Violation]:
         for job in story.jobs.values():
             sends = [send for send in job.sends if "-m" not in send.run]
             yield from _sent_between(story, sends, "freeze", froze.at, until)
+
+
+def _gone_on(story: Story, change: Changed) -> int:
+    """When the database took it back, whether the user who asked for that was told so or not."""
+    wrote = [event for _, event in story.lives.wrote.get(change.job, ())]
+    done = [place for place, event in enumerate(wrote) if event.verb == change.verb and event.at <= change.until]
+    after = wrote[done[-1] + 1 :] if done else []
+    return min((event.at for event in after if event.verb in ("resume", "undelete")), default=2**62)
 
 
 def _sent_between(story: Story, sends: list[Received], verb: str, told: int, until: int) -> Iterator[Violation]:

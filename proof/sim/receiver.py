@@ -195,7 +195,7 @@ class Sender:
     def leave(self, call: Call, answer: Answer) -> None:
         receiver = self.receiver
         delay = receiver.rng.uniform(0.0001, 0.005)
-        sent = call.time_at(receiver.loop.time())
+        sent = call.time_at(self.clock.monotonic())
         receiver.loop.outside_later(delay, receiver.arrive, call, self.place.name, self.node(), sent, answer)
 
 
