@@ -46,6 +46,25 @@ async def test_abort_answers_with_the_operation(api, app, new_job):
     problem(await api.post("/v1/operations/x/abort"), 404)
 
 
+async def test_pause_and_resume_answer_with_the_operation(api, app, new_job):
+    await new_job()
+    place = (await api.post("/v1/operations", json={"verb": "delete", "filter": {}})).headers["location"]
+    paused = await api.post(f"{place}/pause")
+    assert (paused.status_code, paused.json()["state"], paused.json()["finished_at"]) == (200, "paused", None)
+    await work_off(app)
+    assert len((await api.get("/v1/jobs")).json()["items"]) == 1
+    resumed = await api.post(f"{place}/resume", json={})
+    assert (resumed.status_code, resumed.json()["state"]) == (200, "running")
+    await work_off(app)
+    assert (await api.get("/v1/jobs")).json()["items"] == []
+    for verb in ("pause", "resume"):
+        assert "already ended: done" in problem(await api.post(f"{place}/{verb}"), 409)["detail"]
+        problem(await api.post(f"/v1/operations/77/{verb}"), 404)
+        assert paths(problem(await api.post(f"{place}/{verb}", json={"note": "x"}), 422)) == ["note"]
+    for verb in ("resume_operation", "pause_operation"):
+        assert len((await api.get(f"/v1/audit?verb={verb}")).json()["items"]) == 1
+
+
 @pytest.mark.parametrize(
     ("body", "wrong"),
     [
@@ -91,4 +110,6 @@ async def test_tenants_see_their_own_and_readers_start_none(keyed):
     place = started.headers["location"]
     assert (await keyed["read"].get(place)).status_code == 200
     problem(await keyed["other"].get(place), 404)
-    problem(await keyed["other"].post(f"{place}/abort"), 404)
+    for verb in ("abort", "pause", "resume"):
+        problem(await keyed["other"].post(f"{place}/{verb}"), 404)
+        problem(await keyed["read"].post(f"{place}/{verb}"), 403)

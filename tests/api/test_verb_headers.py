@@ -87,6 +87,10 @@ class World:
         started = await self.api.post("/v1/operations", json={"verb": "pause", "filter": {}})
         self.names["operation_id"] = started.json()["id"]
 
+    async def paused_operation(self) -> None:
+        await self.operation()
+        await self.api.post(f"/v1/operations/{self.names['operation_id']}/pause")
+
     async def remove(self) -> None:
         await self.api.delete(f"/v1/jobs/{self.names['job_id']}")
 
@@ -148,6 +152,8 @@ EXAMPLES: dict[str, tuple[Prepare, Any, Any]] = {
     "POST /v1/runs/{run_id}/retry": (failed_run, {"params": {"a": 1}}, {"params": {"a": 2}}),
     "POST /v1/operations": (nothing, {"verb": "pause", "filter": {}}, {"verb": "resume", "filter": {}}),
     "POST /v1/operations/{operation_id}/abort": (World.operation, {}, None),
+    "POST /v1/operations/{operation_id}/pause": (World.operation, {}, None),
+    "POST /v1/operations/{operation_id}/resume": (World.paused_operation, {}, None),
     "POST /v1/dead/redrive": (failed_run, {}, {"limit": 5}),
     "POST /v1/dead/discard": (failed_run, {"filter": {}}, {"filter": {}, "note": "n"}),
     "POST /v1/nodes/{node_id}/drain": (nothing, {}, None),

@@ -53,6 +53,21 @@ def test_all_that_match_are_counted_paused_and_shown(online, tagged):
     assert "has already ended: done" in aborted.err
 
 
+def test_one_is_paused_and_resumed(online, tagged):
+    begun = online("ops", "start", "pause", "--tag", tagged, "--rate", "1", "--no-wait", "--json", "-y").json
+    paused = online("ops", "pause", begun["id"])
+    assert (paused.code, f"Operation {begun['id']}: pause, paused: " in paused.out) == (0, True), (
+        paused.out + paused.err
+    )
+    assert online("ops", "show", begun["id"], "--json").json["state"] == "paused"
+    assert "active" in states(online, tagged), "one is left"
+    resumed = online("ops", "resume", begun["id"], "--json").json
+    assert (resumed["id"], resumed["state"]) == (begun["id"], "running")
+    assert online("ops", "show", begun["id"], "--wait", "--json").json["done"] == 2
+    refused = online("ops", "pause", begun["id"])
+    assert (refused.code, "has already ended: done" in refused.err) == (1, True)
+
+
 def test_what_is_refused_is_an_exit_code(online, tagged):
     too_many = [word for n in range(50) for word in ("--add", f"{tagged}-{n}")]
     refused = online("ops", "start", "tag", "--tag", tagged, *too_many, "-y")

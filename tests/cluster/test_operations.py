@@ -58,3 +58,29 @@ async def test_a_node_that_is_killed_in_the_middle_neither_loses_nor_repeats_a_j
             following = page["next"]
         assert set(runs) == {item["id"] for item in made}
         assert set(runs.values()) == {1}
+
+
+async def test_a_paused_operation_stays_paused_across_a_restart_of_the_server(store_url, launch, receiver):
+    node = await launch("--store", store_url)
+    jobs = [{"schedule": NEVER_DUE, "target": {"type": "webhook", "url": receiver.url}} for _ in range(40)]
+    async with httpx.AsyncClient(timeout=30) as client:
+        await client.post(f"{node.url}/v1/jobs/batch", json=jobs)
+        body = {"verb": "tag", "filter": {}, "params": {"add": ["x"]}, "rate": 10}
+        place = (await client.post(f"{node.url}/v1/operations", json=body)).headers["location"]
+        paused = (await client.post(f"{node.url}{place}/pause")).json()
+        assert (paused["state"], paused["done"] < 40) == ("paused", True)
+        node.signal(signal.SIGKILL)
+        await asyncio.to_thread(node.kill)
+        again = await launch("--store", store_url)
+
+        async def later_is_done(later: str) -> bool:
+            return bool((await client.get(f"{again.url}{later}")).json()["state"] == "done")
+
+        other = {"verb": "tag", "filter": {}, "params": {"add": ["y"]}}
+        later = (await client.post(f"{again.url}/v1/operations", json=other)).headers["location"]
+        await until(lambda: later_is_done(later), "an operation that was started later is done", 30)
+        rested = (await client.get(f"{again.url}{place}")).json()
+        assert (rested["state"], rested["done"]) == ("paused", paused["done"])
+        assert (await client.post(f"{again.url}{place}/resume")).json()["state"] == "running"
+        await until(lambda: later_is_done(place), "the one that was paused is done", 30)
+        assert (await client.get(f"{again.url}{place}")).json()["done"] == 40

@@ -303,6 +303,55 @@ async def test_a_rate_is_kept_and_an_abort_leaves_the_rest_alone(
         await store.abort_operation(2, began.id)
 
 
+async def test_a_paused_operation_rests_until_it_is_resumed(store: Store, times: Times, two_at_a_time: None) -> None:
+    for _ in range(6):
+        await create(store)
+    began = await start(store, "pause")
+    await work(store, 1)
+    paused = await store.pause_operation(1, began.id)
+    assert (paused.state, paused.done, paused.finished_at, paused.has_ended) == ("paused", 2, None, False)
+    assert await store.wait_for_operation() is None
+    await times.advance(MINUTE)
+    assert await work(store) is None
+    assert (await store.pause_operation(1, began.id)).updated_at == paused.updated_at, "it is paused already"
+    other = await start(store, "tag", params={"add": ["x"]})
+    await work(store)
+    assert (await store.get_operation(1, other.id)).state == "done", "others go on"
+    resumed = await store.resume_operation(1, began.id)
+    assert (resumed.state, resumed.done) == ("running", 2)
+    assert (await store.resume_operation(1, began.id)).state == "running"
+    assert await store.wait_for_operation() == 0
+    await work(store)
+    ended = await store.get_operation(1, began.id)
+    assert (ended.state, ended.done, ended.skipped) == ("done", 6, 0)
+    for move in (store.pause_operation, store.resume_operation):
+        with pytest.raises(Conflict, match="already ended: done"):
+            await move(1, began.id)
+        with pytest.raises(NotFound):
+            await move(2, began.id)
+    last = await start(store, "resume")
+    await store.pause_operation(1, last.id)
+    assert (await store.abort_operation(1, last.id)).has_ended, "also while it is paused"
+    with pytest.raises(Conflict, match="already ended: aborted"):
+        await store.resume_operation(1, last.id)
+
+
+async def test_a_pause_waits_for_the_portion_that_is_being_done(
+    store: Store, times: Times, two_at_a_time: None
+) -> None:
+    """Whoever pauses while portions are written sees a number that stays."""
+    for _ in range(12):
+        await create(store)
+    began = await start(store, "run")
+    worker = asyncio.create_task(work(store))
+    paused = await store.pause_operation(1, began.id)
+    await worker
+    now = await store.get_operation(1, began.id)
+    assert (now.state, now.done, now.updated_at) == (paused.state, paused.done, paused.updated_at)
+    runs = await fetch(store, "SELECT id FROM runs WHERE kind = 'manual'")
+    assert len(runs) == paused.done
+
+
 async def test_one_that_breaks_the_portion_is_passed_over(
     store: Store, times: Times, two_at_a_time: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -147,6 +147,13 @@ async def test_some_are_redriven_as_an_operation_a_few_first(site, letters, choi
     for expected in ("It is running", "at most 5 per second", "first <b>1</b>", ">Abort<", f"of {number}"):
         assert expected in page, expected
     assert f'href="{address}"' in await text_of(site, "/operations")
+    assert ">Pause<" in page
+    assert (await site.post(f"{address}/pause", data={})).headers["location"] == address
+    page = await text_of(site, address)
+    for expected in ("It is paused", ">Resume<", ">Abort<"):
+        assert expected in page, expected
+    assert (await site.post(f"{address}/resume", data={})).status_code == 303
+    assert "It is running" in await text_of(site, address)
     assert (await site.post(f"{address}/abort", data={})).status_code == 303
     assert "It is aborted" in await text_of(site, address)
 

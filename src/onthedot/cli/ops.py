@@ -108,7 +108,7 @@ def follow(client: Client, operation: BulkOperation, *, quiet: bool) -> BulkOper
     from onthedot.cli.runs import pause
 
     shown = sys.stderr.isatty() and not quiet
-    while operation.state == "running":
+    while not operation.has_ended:
         if shown:
             sys.stderr.write(f"\r\033[K{one_line(operation)}")
             sys.stderr.flush()
@@ -221,3 +221,19 @@ def abort(operation: Operation, as_json: AsJson = False, server: Server = None, 
     with connected(server, key) as client:
         ended = client.abort_operation(operation)
     print_json(ended) if as_json else say(one_line(ended))
+
+
+@group.command("pause")
+def pause_(operation: Operation, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Let a bulk operation rest after its current portion, until it is resumed or aborted."""
+    with connected(server, key) as client:
+        paused = client.pause_operation(operation)
+    print_json(paused) if as_json else say(one_line(paused))
+
+
+@group.command("resume")
+def resume(operation: Operation, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
+    """Go on with a bulk operation that was paused."""
+    with connected(server, key) as client:
+        resumed = client.resume_operation(operation)
+    print_json(resumed) if as_json else say(one_line(resumed))

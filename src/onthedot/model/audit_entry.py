@@ -24,6 +24,8 @@ AuditVerb = Literal[
     "redrive",
     "start_operation",
     "abort_operation",
+    "pause_operation",
+    "resume_operation",
     "upload_script",
     "delete_script",
     "create_key",

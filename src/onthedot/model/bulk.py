@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 BulkVerb = Literal["pause", "resume", "run", "delete", "tag", "backfill", "redrive", "discard"]
-BulkState = Literal["running", "done", "aborted", "stopped"]
+BulkState = Literal["running", "paused", "done", "aborted", "stopped"]
 BULK_VERBS: tuple[BulkVerb, ...] = get_args(BulkVerb)
 DEAD_VERBS = ("redrive", "discard")
 """Verbs on dead letters; the others are verbs on jobs."""
@@ -150,6 +150,10 @@ class BulkOperation(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     updated_at: str
     finished_at: str | None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.finished_at is not None
 
 
 class BulkItem(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Bulk operations: one verb for all that match, with progress; started, counted, listed, aborted."""
+"""Bulk operations: one verb for all that match, with progress; started, counted, listed, paused, resumed, aborted."""
 
 from __future__ import annotations
 
@@ -75,6 +75,20 @@ class BulkVerbs(ServiceBase):
     ) -> BulkOperation:
         repeat = idempotency("abort", idempotency_key, operation_id)
         return await self.store.abort_operation(tenant, operation_id, idempotency=repeat)
+
+    async def pause_operation(
+        self, tenant: int, operation_id: int, idempotency_key: IdempotencyKey | None = None
+    ) -> BulkOperation:
+        repeat = idempotency("pause_operation", idempotency_key, operation_id)
+        return await self.store.pause_operation(tenant, operation_id, idempotency=repeat)
+
+    async def resume_operation(
+        self, tenant: int, operation_id: int, idempotency_key: IdempotencyKey | None = None
+    ) -> BulkOperation:
+        repeat = idempotency("resume_operation", idempotency_key, operation_id)
+        resumed = await self.store.resume_operation(tenant, operation_id, idempotency=repeat)
+        await self.store.notify("operations")
+        return resumed
 
 
 def _checked(asked: BulkRequest, now: int) -> BulkRequest:

@@ -28,6 +28,7 @@ NAVIGATION = (
     NavEntry("Jobs", "/jobs", "j"),
     NavEntry("Runs", "/runs", "r"),
     NavEntry("Dead letters", "/dead", "d"),
+    NavEntry("Operations", "/operations", "b"),
     NavEntry("Alerts", "/alerts", "l"),
     NavEntry("Upcoming", "/upcoming", "u"),
     NavEntry("Nodes", "/nodes", "n"),

@@ -84,9 +84,11 @@ async def skip_a_firing(scene: Scene, company: Company) -> None:
     "/jobs/{job_id}/backfill act=count",
     "/jobs/{job_id}/backfill act=start",
     "/jobs/{job_id}/backfill act=one",
+    "/operations/{operation_id}/pause",
+    "/operations/{operation_id}/resume",
     "/operations/{operation_id}/abort",
 )
-async def backfill_after_a_count_and_abort(scene: Scene, company: Company) -> None:
+async def backfill_after_a_count_pause_and_abort(scene: Scene, company: Company) -> None:
     now = now_ms()
     start = format_instant(now - 3 * DAY)
     job = await company.job(schedule={"cron": "* * * * *", "start": start}, target={"type": "command", "command": "no"})
@@ -109,6 +111,11 @@ async def backfill_after_a_count_and_abort(scene: Scene, company: Company) -> No
     await scene.send(scene.page.locator("form.confirm .actions button"))
     await scene.sees("Backfilling", ".notice.good")
     await scene.look()
+    await scene.send("Pause")
+    await scene.sees("paused", ".verdict")
+    await scene.look()
+    await scene.send("Resume")
+    await scene.sees("running", ".verdict")
     await scene.send("Abort")
     await scene.sees("aborted", ".verdict")
     await scene.look()

@@ -92,4 +92,46 @@ async def abort_operation(request: Request) -> HttpResponse:
     return responses.json(await service_of(request).abort_operation(tenant_of(request), operation_id, key))
 
 
-routes = [start_operation, list_operations, get_operation, abort_operation]
+@operation(
+    "POST",
+    "/v1/operations/{operation_id}/pause",
+    "write",
+    group="Bulk operations",
+    body=EmptyBody,
+    body_required=False,
+    answers={200: BulkOperation},
+    problems=(409,),
+    idempotent=True,
+)
+async def pause_operation(request: Request) -> HttpResponse:
+    """Pause a bulk operation.
+
+    It rests after the current portion, also across restarts of the server, until it is resumed or aborted.
+    """
+    await read_optional_json(request, EmptyBody)
+    operation_id, key = operation_id_of(request), await idempotency_key(request)
+    return responses.json(await service_of(request).pause_operation(tenant_of(request), operation_id, key))
+
+
+@operation(
+    "POST",
+    "/v1/operations/{operation_id}/resume",
+    "write",
+    group="Bulk operations",
+    body=EmptyBody,
+    body_required=False,
+    answers={200: BulkOperation},
+    problems=(409,),
+    idempotent=True,
+)
+async def resume_operation(request: Request) -> HttpResponse:
+    """Resume a bulk operation.
+
+    It goes on where it was paused.
+    """
+    await read_optional_json(request, EmptyBody)
+    operation_id, key = operation_id_of(request), await idempotency_key(request)
+    return responses.json(await service_of(request).resume_operation(tenant_of(request), operation_id, key))
+
+
+routes = [start_operation, list_operations, get_operation, abort_operation, pause_operation, resume_operation]

@@ -56,7 +56,18 @@ class AsyncOperations(AsyncArea):
 
     async def abort_operation(self, operation_id: int, *, idempotency_key: str | None = None) -> BulkOperation:
         """Stop a bulk operation after its current portion."""
-        path, headers = f"/v1/operations/{operation_id}/abort", once_header(idempotency_key)
+        return await self._move_operation(operation_id, "abort", idempotency_key)
+
+    async def pause_operation(self, operation_id: int, *, idempotency_key: str | None = None) -> BulkOperation:
+        """Let a bulk operation rest after its current portion."""
+        return await self._move_operation(operation_id, "pause", idempotency_key)
+
+    async def resume_operation(self, operation_id: int, *, idempotency_key: str | None = None) -> BulkOperation:
+        """Go on with a bulk operation that was paused."""
+        return await self._move_operation(operation_id, "resume", idempotency_key)
+
+    async def _move_operation(self, operation_id: int, verb: str, idempotency_key: str | None) -> BulkOperation:
+        path, headers = f"/v1/operations/{operation_id}/{verb}", once_header(idempotency_key)
         return await self._http.call("POST", path, BulkOperation, headers=headers)
 
 

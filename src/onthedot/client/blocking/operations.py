@@ -50,3 +50,9 @@ class BlockingOperations(BlockingArea):
 
     def abort_operation(self, operation_id: int, *, idempotency_key: str | None = None) -> BulkOperation:
         return self._run(self._async.abort_operation(operation_id, idempotency_key=idempotency_key))
+
+    def pause_operation(self, operation_id: int, *, idempotency_key: str | None = None) -> BulkOperation:
+        return self._run(self._async.pause_operation(operation_id, idempotency_key=idempotency_key))
+
+    def resume_operation(self, operation_id: int, *, idempotency_key: str | None = None) -> BulkOperation:
+        return self._run(self._async.resume_operation(operation_id, idempotency_key=idempotency_key))

@@ -1,4 +1,4 @@
-"""Bulk operations: started, counted, listed, aborted, and worked off in portions.
+"""Bulk operations: started, counted, listed, paused, resumed, aborted, and worked off in portions.
 
 A portion is one transaction: it locks the operation's row, applies the verb to the next few and moves the position and
 the counters. So whoever dies between two portions neither loses nor repeats one, and of two nodes that look at the same
@@ -13,6 +13,7 @@ import msgspec
 
 from onthedot import telemetry
 from onthedot.errors import Conflict, StoreUnavailable
+from onthedot.model.audit_entry import AuditVerb
 from onthedot.model.bulk import (
     DEAD_VERBS,
     MOST_COUNTED,
@@ -22,6 +23,7 @@ from onthedot.model.bulk import (
     BulkItem,
     BulkOperation,
     BulkRequest,
+    BulkState,
 )
 from onthedot.model.decoding import encode_json
 from onthedot.model.instant import NEVER, parse_rfc3339
@@ -114,18 +116,34 @@ class BulkOperations(Topic):
         self, tenant: int, operation_id: int, *, idempotency: Idempotency | None = None
     ) -> BulkOperation:
         """After the portion that is being done. What is done stays done. Aborted again: the same answer."""
+        return await self._move(tenant, operation_id, "abort_operation", "aborted", idempotency)
 
-        async def abort(tx: Transaction) -> BulkOperation:
-            aborted = await tx.execute("abort_operation", tenant, operation_id)
+    async def pause_operation(
+        self, tenant: int, operation_id: int, *, idempotency: Idempotency | None = None
+    ) -> BulkOperation:
+        """After the portion that is being done, until it is resumed or aborted. Paused already: the same answer."""
+        return await self._move(tenant, operation_id, "pause_operation", "paused", idempotency)
+
+    async def resume_operation(
+        self, tenant: int, operation_id: int, *, idempotency: Idempotency | None = None
+    ) -> BulkOperation:
+        """From where it was paused. It runs already: the same answer."""
+        return await self._move(tenant, operation_id, "resume_operation", "running", idempotency)
+
+    async def _move(
+        self, tenant: int, operation_id: int, verb: AuditVerb, to: BulkState, idempotency: Idempotency | None
+    ) -> BulkOperation:
+        async def move(tx: Transaction) -> BulkOperation:
+            moved = await tx.execute(verb, tenant, operation_id)
             operation = await _read(tx, tenant, operation_id)
-            if not aborted and operation.state != "aborted":
+            if not moved and operation.state != to:
                 raise Conflict(f"operation {operation_id} has already ended: {operation.state}")
-            if aborted:
-                said = f"operation {operation_id}"
-                await write_audit(tx, "abort_operation", tenant, await tx.now(), summary=said)
+            if moved:
+                said = f"operation {operation_id}: {operation.verb}"
+                await write_audit(tx, verb, tenant, await tx.now(), summary=said)
             return operation
 
-        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, BulkOperation, lambda: abort(tx)))
+        return await self.as_asked(lambda tx: once(tx, tenant, idempotency, BulkOperation, lambda: move(tx)))
 
     async def wait_for_operation(self) -> int | None:
         """Milliseconds until there is a portion to do; None: there is none."""

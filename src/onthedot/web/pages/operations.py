@@ -21,7 +21,7 @@ __all__ = ["routes", "state_words", "title_of"]
 
 ASKED = (text("cursor", "Cursor of the next page", longest=1000),)
 _PAGE_FILTERS = ("q", "tag", "status", "target", "schedule", "owner", "last_status", "failing", "late", "never_ran")
-_STATES = {"running": "running", "done": "finished", "aborted": "aborted", "stopped": "stopped"}
+_STATES = {"running": "running", "paused": "paused", "done": "finished", "aborted": "aborted", "stopped": "stopped"}
 
 
 def title_of(operation: BulkOperation) -> str:
@@ -121,4 +121,22 @@ async def abort(request: Request) -> HttpResponse:
     return done(request, "Aborted. What is done stays done", f"/operations/{operation_id}")
 
 
-routes = [operations, operation_page, abort]
+@action("/operations/{operation_id}/pause")
+async def pause(request: Request) -> HttpResponse:
+    """Pause the operation."""
+    await read_form(request)
+    operation_id = operation_id_of(request)
+    await service_of(request).pause_operation(tenant_of(request), operation_id)
+    return done(request, "Paused. It goes on when it is resumed", f"/operations/{operation_id}")
+
+
+@action("/operations/{operation_id}/resume")
+async def resume(request: Request) -> HttpResponse:
+    """Resume the operation."""
+    await read_form(request)
+    operation_id = operation_id_of(request)
+    await service_of(request).resume_operation(tenant_of(request), operation_id)
+    return done(request, "Resumed", f"/operations/{operation_id}")
+
+
+routes = [operations, operation_page, abort, pause, resume]

@@ -21,9 +21,16 @@ SELECT {part operation}, found FROM (
 WHERE w.before < {PAGE_BYTES} ORDER BY id DESC;
 
 -- name: abort_operation
--- Waits for the portion that is being done.
+-- Waits for the portion that is being done; so do the next two.
 UPDATE operations SET state = 'aborted', updated_at = {now}, finished_at = {now}, waiting_for = 0, watched = '[]'
-WHERE tenant = ?1 AND id = ?2 AND state = 'running';
+WHERE tenant = ?1 AND id = ?2 AND state IN ('running', 'paused');
+
+-- name: pause_operation
+UPDATE operations SET state = 'paused', updated_at = {now} WHERE tenant = ?1 AND id = ?2 AND state = 'running';
+
+-- name: resume_operation
+UPDATE operations SET state = 'running', updated_at = {now}, next_at = {now}
+WHERE tenant = ?1 AND id = ?2 AND state = 'paused';
 
 -- name: take_operation
 -- The one whose turn it is, for the time of this transaction: whoever else looks gets another one.
