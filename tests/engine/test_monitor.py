@@ -485,6 +485,18 @@ async def test_a_target_is_told_the_databases_time(bench, fake_clock):
     assert bench.sender.calls[0].time_at(fake_clock.monotonic()) == bench.now + 3_601_500
 
 
+@pytest.mark.parametrize("again", [{}, {"tries": 2, "token": 3}, {"token": 4}], ids=["first", "retry", "after a loss"])
+async def test_a_late_run_is_started_for_now(bench, fake_clock, again):
+    """Whatever is dated by the instant of a start (the timestamp of a webhook) would else be as old as the run is."""
+    desk = Desk(bench.sender, begins=True)
+    await fake_clock.advance(3600)
+    bench.lease.renew(fake_clock.monotonic())
+    await bench.start(claimed("1-1", due_at=bench.now, **again))
+    (started,) = desk.calls
+    assert started.at == fake_clock.monotonic()
+    assert started.call.time_at(started.at) == bench.now + 3_600_000
+
+
 @pytest.mark.parametrize(("tries", "token", "number"), [(0, 1, 1), (0, 4, 1), (2, 5, 3)])
 async def test_attempts_that_were_no_try_do_not_raise_the_number_of_the_try(bench, tries, token, number):
     await bench.start(claimed("1-1", due_at=bench.now, tries=tries, token=token))

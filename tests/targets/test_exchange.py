@@ -14,6 +14,7 @@ from onthedot.model.targets import WebhookTarget
 from onthedot.targets.contract import Ended, Stop
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.kind import Webhooks
+from onthedot.targets.webhook.signature import sign
 from tests.services.waiting import until
 from tests.targets.conftest import MakeCall
 from tests.targets.receivers import server
@@ -48,6 +49,27 @@ async def test_a_kept_connection_needs_no_task(webhooks: Webhooks, echo: EchoSer
     await until(lambda: told.outcomes)
     assert told.outcomes == [Outcome(kind="ok", detail={"status_code": 200, "response": "ok\n"})]
     assert echo.connected == 1
+
+
+async def test_a_request_is_dated_when_its_connection_is_open(
+    webhooks: Webhooks, echo: EchoServer, make_call: MakeCall
+):
+    """Look-up, connection and TLS may take minutes, and receivers refuse a signature that is five minutes old."""
+    now = asyncio.get_running_loop().time()
+    offset_us = int((now - 1_700_000_000.5) * 1e6)  # by the database it is 2023-11-14T22:13:20.5Z
+    call = make_call(WebhookTarget(url=echo.url, secret="shh"), offset_us=offset_us)
+    for ago in (
+        600.0,
+        0.0,
+    ):  # the first opens a connection, ten minutes after it was started; the second finds it there
+        webhooks.start(call, now - ago, told := Told())
+        await until(lambda: told.outcomes)
+    first, second = echo.received
+    assert echo.connected == 1
+    assert 0 <= int(first.headers["webhook-timestamp"]) - 1_700_000_000 < 60
+    assert second.headers["webhook-timestamp"] == "1700000000"
+    timestamp = int(first.headers["webhook-timestamp"])
+    assert first.headers["webhook-signature"] == sign("shh", call.run_id, timestamp, b"")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ BUGS = (
         "clients: a call is dated by its node",
         "webhook-timestamp goes by the wall clock of the machine: receivers refuse it",
         "onthedot.engine.running.call:call_of",
-        "now_ms=now_ms,",
+        "offset_us=offset_us,",
         "",
         shows=("stamp",),
     ),

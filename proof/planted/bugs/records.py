@@ -103,8 +103,8 @@ BUGS = (
         "recorded: attempts forgotten",
         "a run keeps its last attempt only",
         f"{_ROWS}:Item.attempts_json",
-        "[*self.attempts, self.attempt()]",
-        "[self.attempt()]",
+        "[*self.attempts, self.attempt(claimed_at)]",
+        "[self.attempt(claimed_at)]",
     ),
     code(
         "statistics: failures not counted",

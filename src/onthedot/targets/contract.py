@@ -189,7 +189,8 @@ class Kind(ABC):
 
     @abstractmethod
     def start(self, call: Call, at: float, done: Done) -> Handle:
-        """Begin it at this monotonic instant, which is in the future only if `keeps_time` said so; never before.
+        """Begin it at this monotonic instant, never before: that is now, however late the run is, and in the future
+        only if `keeps_time` said so.
 
         `done` is called exactly once, on this loop, and never before this has returned; not at all if `stop` answered
         NOT_BEGUN. What raises here is a failed try."""

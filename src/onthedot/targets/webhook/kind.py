@@ -38,7 +38,6 @@ from onthedot.targets.webhook.http1.connections import ConnectionPool
 from onthedot.targets.webhook.http1.connector import Connector
 from onthedot.targets.webhook.http1.exchange import Exchange, failed, refused
 from onthedot.targets.webhook.own_ports import OwnPort
-from onthedot.targets.webhook.request import request_of
 from onthedot.targets.webhook.url import ACCEPTED, is_localhost
 from onthedot.version import __version__
 
@@ -167,8 +166,7 @@ class Webhooks(Kind):
             exchange.answer_soon(refused(refusal))
             return exchange
         try:
-            request = request_of(call, target, place, path, agent=self._agent, now_ms=call.time_at(at))
-            exchange.begin(place, request, is_head=target.method == "HEAD")
+            exchange.begin(target, place, path, agent=self._agent)
         except MissingParam as error:  # for good: the run's params do not change
             exchange.answer_soon(Outcome(kind="error", error=f"the body can't be filled in: {error}"))
         except Exception as error:

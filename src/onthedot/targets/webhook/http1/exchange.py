@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 
 from onthedot.model.run import Outcome
+from onthedot.model.targets import WebhookTarget
 from onthedot.targets.contract import NOT_BEGUN, Call, Cause, Done, Ended, Stop
 from onthedot.targets.exhaustion import Lacking, lack_of
 from onthedot.targets.webhook.destination import Destination
@@ -18,6 +19,7 @@ from onthedot.targets.webhook.http1.connections import ConnectionPool
 from onthedot.targets.webhook.http1.connector import EgressRefused
 from onthedot.targets.webhook.http1.response import WebhookResponse
 from onthedot.targets.webhook.json_answer import add_result
+from onthedot.targets.webhook.request import request_of
 from onthedot.targets.webhook.verdict import classify, snippet
 
 __all__ = ["Exchange", "failed", "refused"]
@@ -36,14 +38,16 @@ class Exchange:
         self._connection: ReceiverConnection | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self, place: Destination, request: bytes, *, is_head: bool) -> None:
+    def begin(self, target: WebhookTarget, place: Destination, path: str, *, agent: str) -> None:
+        """What can't be sent raises before anything is opened."""
+        request = request_of(self._call, target, place, path, agent=agent, now_ms=self._call.time_at(self._at))
         connection = self._pool.take(place.origin)
         if connection is None:
             self._call.begun(self._at)
-            self._task = asyncio.get_running_loop().create_task(self._connect(place, request, is_head))
+            self._task = asyncio.get_running_loop().create_task(self._connect(target, place, path, agent))
         elif self._call.may_begin():
             self._call.begun(self._at)
-            self._ask(connection, request, is_head)
+            self._ask(connection, request, is_head=target.method == "HEAD")
         else:
             self._pool.put(connection)
             self._end_soon(NOT_BEGUN)
@@ -74,7 +78,8 @@ class Exchange:
     def recorded(self) -> None:
         """Nothing is left of it."""
 
-    async def _connect(self, place: Destination, request: bytes, is_head: bool) -> None:
+    async def _connect(self, target: WebhookTarget, place: Destination, path: str, agent: str) -> None:
+        """The request is dated when the connection is open, which may take minutes: receivers refuse an old one."""
         try:
             connection = await self._pool.connect(
                 place.origin, is_address=place.address is not None, tenant=self._call.tenant
@@ -89,12 +94,14 @@ class Exchange:
                 self._end(NOT_BEGUN)
         else:
             if self._call.may_begin():
-                self._ask(connection, request, is_head)
+                now_ms = self._call.time_at(asyncio.get_running_loop().time())
+                request = request_of(self._call, target, place, path, agent=agent, now_ms=now_ms)
+                self._ask(connection, request, is_head=target.method == "HEAD")
             else:
                 connection.close()
                 self._end(NOT_BEGUN)
 
-    def _ask(self, connection: ReceiverConnection, request: bytes, is_head: bool) -> None:
+    def _ask(self, connection: ReceiverConnection, request: bytes, *, is_head: bool) -> None:
         self._connection = connection
         connection.ask(request, self._answered, is_head=is_head)
 
