@@ -10,7 +10,9 @@ from onthedot.brokers import link
 from onthedot.brokers.link import BrokerLink
 from onthedot.brokers.message import Message
 from onthedot.brokers.publisher import BrokerAway, Confirmed, OnLost
+from onthedot.brokers.redis import close_client, open_client
 from onthedot.settings import BrokerAddress, BrokerSetting
+from tests.services.brokers import running_redis
 
 
 class Slow:
@@ -60,3 +62,18 @@ async def test_a_message_that_times_out_takes_the_others_with_it_only_if_all_wai
         assert await second == {"id": "2"}
     assert slow.closed == int(is_one_connection)
     await way.close()
+
+
+@pytest.mark.parametrize("turns", range(1, 7))
+async def test_who_is_cancelled_while_it_closes_a_client_of_redis_leaves_no_connection(turns: int):
+    with running_redis() as server:
+        setting = BrokerSetting(url=server.url)
+        client = await open_client(setting, setting.login(), connections=1)
+        connection = await client.connection_pool.get_connection()
+        await client.connection_pool.release(connection)
+        closing = asyncio.ensure_future(close_client(client))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.wait({closing})
+        assert not connection.is_connected

@@ -6,6 +6,7 @@ only makes a new connection, before it sends, in place of one that the server ha
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from redis import exceptions as failures
@@ -25,10 +26,11 @@ from onthedot.brokers.publisher import (
 )
 from onthedot.settings import BrokerAddress, BrokerSetting
 
-__all__ = ["connect", "open_client"]
+__all__ = ["close_client", "connect", "open_client"]
 
 MOST = 500
 ANSWERS_WITHIN = 10.0
+CLOSED_WITHIN = 0.5
 _FINAL = ("WRONGTYPE", "NOPERM", "Protocol error", "invalid")
 
 
@@ -53,9 +55,19 @@ async def open_client(setting: BrokerSetting, address: BrokerAddress, *, connect
     try:
         await client.ping()
     except BaseException:
-        await client.aclose()
+        await close_client(client)
         raise
     return client
+
+
+async def close_client(client: Redis) -> None:
+    """Also if who closes it is cancelled: the library would leave the sockets open that it had not come to."""
+    closing = asyncio.ensure_future(client.aclose())
+    try:
+        await asyncio.shield(closing)
+    except asyncio.CancelledError:
+        await asyncio.wait({closing}, timeout=CLOSED_WITHIN)
+        raise
 
 
 async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> RedisPublisher:
@@ -111,8 +123,10 @@ class RedisPublisher:
         self._lost(why)
 
     async def close(self) -> None:
-        await self._batches.close()
-        await self._client.aclose()
+        try:
+            await self._batches.close()
+        finally:
+            await close_client(self._client)
 
 
 def _entry(message: Message) -> dict[Any, Any]:

@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
 from onthedot.brokers.reader import ReadFailed, Received, Subscription, TopicMissing
-from onthedot.brokers.redis import open_client
+from onthedot.brokers.redis import close_client, open_client
 from onthedot.settings import BrokerAddress, BrokerSetting
 
 __all__ = ["examine", "open_reader"]
@@ -39,7 +39,7 @@ async def open_reader(setting: BrokerSetting, address: BrokerAddress, wanted: Su
             if "BUSYGROUP" not in str(error):
                 raise
     except BaseException:
-        await client.aclose()
+        await close_client(client)
         raise
     return RedisReader(client, wanted)
 
@@ -51,7 +51,7 @@ async def examine(setting: BrokerSetting, address: BrokerAddress, wanted: Subscr
         await _check_type(client, dead_letter)
         return await _lag(client, wanted)
     finally:
-        await client.aclose()
+        await close_client(client)
 
 
 async def _check_type(client: Redis, topic: str) -> None:
@@ -137,10 +137,12 @@ class RedisReader:
 
     async def close(self) -> None:
         """What is held is left in the group's list, where others find it: removing the consumer would lose it."""
-        with suppress(RedisError, OSError):
-            if not self._held:
-                await self._client.xgroup_delconsumer(self._wanted.topic, self._wanted.group, self._me)
-        await self._client.aclose()
+        try:
+            with suppress(RedisError, OSError):
+                if not self._held:
+                    await self._client.xgroup_delconsumer(self._wanted.topic, self._wanted.group, self._me)
+        finally:
+            await close_client(self._client)
 
 
 def _entries(answer: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
