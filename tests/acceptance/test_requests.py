@@ -226,3 +226,21 @@ def test_pages_need_nothing_from_elsewhere(product):
     assert "onthedot_runs_fired_total" in product.http.get("/metrics").text
     assert "alive" in {node["state"] for node in product.http.get("/v1/nodes").json()["items"]}
     assert "jobs" in product.http.get("/v1/stats").json()
+
+
+PAGES = """/ /jobs /jobs/new /jobs/{job_id} /jobs/{job_id}/edit /runs /runs/{run_id} /dead /upcoming /nodes /destinations
+    /settings /login /docs /openapi.json""".split()
+
+
+def test_an_unknown_query_parameter_is_422_everywhere(product):
+    job = product.job()
+    run = product.http.post(f"/v1/jobs/{job['id']}/run").json()
+    described = product.http.get("/openapi.json").json()["paths"]
+    routes = [(method, path) for path, methods in described.items() for method in methods]
+    real = {"job_id": job["id"], "timer_id": job["id"], "run_id": run["id"]}
+    for method, path in [*routes, *(("get", page) for page in PAGES)]:
+        address = re.sub(r"\{(\w+)\}", lambda name: str(real.get(name[1], "1")), path)
+        answer = product.http.request(method, address, params={"nonsense": "1"})
+        assert 400 <= answer.status_code < 500, f"{method} {address}: {answer.status_code}"
+        if path in PAGES:
+            assert answer.status_code == 422, f"{address}: {answer.status_code}"

@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from onthedot.api.context import context_of, root_of, service_of
 from onthedot.api.http import responses
+from onthedot.api.http.query_params import read_query
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 from onthedot.model.decoding import encode_json
@@ -34,6 +35,7 @@ SAMPLE_IDS["destination"] = "https%3A%2F%2Fexample.com"
 @operation("GET", "/openapi.json", "public", answers={200: "application/json"}, listed=False)
 async def openapi_json(request: Request) -> HttpResponse:
     """The OpenAPI 3.1 document."""
+    read_query(request.scope["query_string"], ())
     documents = context_of(request).documents
     if "openapi" not in documents:
         documents["openapi"] = await service_of(request).aside.run(lambda: encode_json(request.app.openapi))
@@ -43,6 +45,7 @@ async def openapi_json(request: Request) -> HttpResponse:
 @operation("GET", "/docs", "public", answers={200: "text/html"}, listed=False)
 async def docs(request: Request) -> HttpResponse:
     """The API documentation as a page."""
+    read_query(request.scope["query_string"], ())
     documents = context_of(request).documents
     if "docs" not in documents:
         made = await service_of(request).aside.run(lambda: render(request.app.openapi, root_of(request)))

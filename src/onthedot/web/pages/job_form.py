@@ -71,6 +71,7 @@ async def new_job(request: Request) -> HttpResponse:
 @page("/jobs/{job_id}/edit")
 async def edit_job(request: Request) -> HttpResponse:
     """The form for a job that exists."""
+    asked_of(request, ())
     job = await service_of(request).get_job(tenant_of(request), job_id_of(request))
     loose = loose_job(job)
     checked = await check_form(service_of(request), tenant_of(request), loose, job.id)

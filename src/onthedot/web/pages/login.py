@@ -41,9 +41,9 @@ ASKED = (
 )  # fmt: skip
 async def login_page(request: Request) -> HttpResponse:
     """Show the login form."""
+    asked = asked_of(request, ASKED)
     if await service_of(request).is_open():
         return responses.redirect("/")
-    asked = asked_of(request, ASKED)
     await load("login.html")
     return responses.html(_page(request, None, asked["next"] or "", ended=asked["ended"]))
 
