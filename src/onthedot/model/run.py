@@ -218,7 +218,7 @@ class RunView(msgspec.Struct, frozen=True, kw_only=True):
     """Which one: "https://example.com", "orders", "db"; the labels that are missing: "eu, gpu"; "function:reports";
     "container@…". Null for callback and check-in."""
     progress: dict[str, Any] | None = None  # what its receiver last said of it: percent, message, at
-    result: Any | msgspec.UnsetType = msgspec.UNSET  # what it gave back, if anything; lists leave it out
+    result: Any | msgspec.UnsetType = msgspec.UNSET  # what it gave back, if anything; lists leave large ones out
     trigger: RunTrigger = RunTrigger(kind="schedule")
     next_attempt_at: str | None = None  # of a run that failed and waits to be tried again
     request: RunRequest | msgspec.UnsetType | None = msgspec.UNSET  # of its last attempt, redacted; lists leave it out

@@ -101,7 +101,7 @@ async def read_run(tx: Transaction, tenant: int, run_id: str) -> RunView:
     _, slot = parse_run_id(run_id)
     row = await tx.row("get_live", tenant, run_id)
     if row is not None:
-        return (await live_views(tx, [row], row["now"], full=True))[0]
+        return (await live_views(tx, [row], row["now"]))[0]
     row = await tx.row("get_ended", tenant, run_id, slot)
     if row is None:
         raise no_run(run_id)

@@ -29,10 +29,10 @@ Position = tuple[int, str]
 _Found = dict[str, ListedRun]
 
 
-async def live_views(tx: Transaction, rows: Sequence[Row], now: int, *, full: bool = False) -> list[RunView]:
+async def live_views(tx: Transaction, rows: Sequence[Row], now: int) -> list[RunView]:
     """Whether there is a node for them is found by one look at the nodes, and only if one of them may wait for that."""
     nodes = await live_offers(tx) if any(asks_for_nodes(row, now) for row in rows) else []
-    return [live_view(row, now, full=full, nodes=nodes) for row in rows]
+    return [live_view(row, now, nodes=nodes) for row in rows]
 
 
 class RunPage:

@@ -66,7 +66,7 @@ def _since(row: Row) -> int:
     return max(int(row["due_at"]), int(row["ready_at"]))
 
 
-def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOffer] = ()) -> RunView:
+def live_view(row: Row, now: int, *, nodes: Sequence[NodeOffer] = ()) -> RunView:
     """`nodes`: those that live, where the run asks for them."""
     attempts = decode_attempts(row["attempts"])
     last = attempts[-1] if attempts else None
@@ -98,7 +98,7 @@ def live_view(row: Row, now: int, *, full: bool = False, nodes: Sequence[NodeOff
         waiting_since=_instant(waiting.since),
         waiting_for=waiting.which,
         progress=None if row["progress"] is None else msgspec.json.decode(row["progress"]),
-        result=None if full else msgspec.UNSET,
+        result=None,
         claimed_at=_instant(row["claimed_at"]) if running else None,
         next_attempt_at=_instant(row["ready_at"]) if attempts and not running and row["ready_at"] > now else None,
     )
@@ -150,9 +150,10 @@ def _in_the_store(row: Row) -> _Wait:
 
 
 def history_view(row: Row, *, full: bool = False) -> RunView:
-    """`full`: with its result, which a list leaves out."""
+    """`full`: with its result, also a large one, which a list leaves out."""
     outcome = None if row["outcome"] is None else msgspec.json.decode(row["outcome"])
     result = None if outcome is None else read_result(outcome, row["result"] if full else None)
+    left_out = not full and row["large_result"]
     return RunView(
         id=row["id"],
         job_id=row["job_id"],
@@ -177,7 +178,7 @@ def history_view(row: Row, *, full: bool = False) -> RunView:
         slots=row["slots"],
         params=decode_params(row["params"]),
         trigger=trigger_of(row["kind"], row["parent"], row["asked_by"]),
-        result=result if full else msgspec.UNSET,
+        result=msgspec.UNSET if left_out else result,
     )
 
 

@@ -20,7 +20,7 @@ r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r
         WHERE p.run_id = r.id) END AS params_bytes
 
 -- part: ended_run
--- Without `result`, which may be 64 KB: a list does not read it.
+-- Without `result`, a large one of up to 64 KB: a list does not read it. Small ones are in the outcome.
 h.id, h.job_id, h.slot, h.kind, h.due_at, h.status, h.reason, h.token, h.tries, h.losses, h.node, h.started_at,
     h.finished_at, h.lateness_ms, h.duration_ms, h.outcome, h.error, h.attempts, h.parent, h.until_slot, h.slots,
     h.claimed_at,
@@ -32,12 +32,13 @@ h.id, h.job_id, h.slot, h.kind, h.due_at, h.status, h.reason, h.token, h.tries, 
     CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p WHERE p.run_id = h.id) END AS params
 
 -- part: ended_listed
--- Large params are read later, as far as the page holds them.
+-- Large params are read later, as far as the page holds them; of a large result only that there is one.
 {part ended_run},
     CASE WHEN h.kind <> 'scheduled' THEN (SELECT p.params FROM run_params p
         WHERE p.run_id = h.id AND octet_length(p.params) <= {SMALL_BYTES}) END AS params,
     CASE WHEN h.kind <> 'scheduled' THEN (SELECT octet_length(p.params) FROM run_params p
-        WHERE p.run_id = h.id) END AS params_bytes
+        WHERE p.run_id = h.id) END AS params_bytes,
+    h.result IS NOT NULL AS large_result
 
 -- name: list_pending
 -- By two indexes: runs_next has the cursors that are due at their slot, runs_listed the others.
