@@ -1,21 +1,22 @@
 """The Dispatcher: keeps the claimed runs in the heap, starts a Monitor for each at its instant, carries out orders.
 
 The Timer calls `tick` and `look`; all else comes as a message: the store's answers to what its Claimer asked, and
-orders. It never waits. Its helpers know nothing of it: ClaimPolicy (when and how much to claim), DueHeap, Capacity.
+orders. It never waits. Its helpers know nothing of it: ClaimPolicy (when and how much to claim), DueHeap, Capacity,
+WaitingRuns (who waits here for a slot, and who of them is next).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from onthedot.clock import Clock
-from onthedot.engine.claiming.capacity import Capacity, pool_of
+from onthedot.engine.claiming.capacity import Capacity
 from onthedot.engine.claiming.claimer import Claimer
 from onthedot.engine.claiming.due_heap import DueHeap
 from onthedot.engine.claiming.node_offers import NodeOffers
-from onthedot.engine.claiming.slot_waiters import SlotWaiters
 from onthedot.engine.claiming.start_queue import StartQueue
+from onthedot.engine.claiming.waiting_runs import Next, Patience, WaitingRuns
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import (
     ROOM_FREED,
@@ -35,7 +36,7 @@ from onthedot.engine.running.monitor import NODE_STOPPED, Monitor
 from onthedot.engine.running.run_context import RunContext
 from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.engine.running.worker_shares import WorkerShares
-from onthedot.engine.tuning import EARLY_BY_MS, EARLY_FROM_MS, NO_SLOT_MS, PLACE_SOON_MS, STARTS_PER_TURN
+from onthedot.engine.tuning import EARLY_BY_MS, EARLY_FROM_MS, STARTS_PER_TURN
 from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.plan import in_backlog, laned, recorded_first, stopped_by
 from onthedot.store import Adopted, Claim, Order
@@ -76,7 +77,7 @@ class Dispatcher:
         self._limited = destinations.pools
         self._shares = shares
         self._sharing = shares.pools
-        self._slot_waiters = SlotWaiters()  # in the heap too, until their patience ends
+        self._waiting = WaitingRuns(due_heap, slots, destinations)
         self._start_queue = StartQueue(context.crashed)
         self._on_end = self._ended  # made once, not for each Monitor
 
@@ -117,14 +118,8 @@ class Dispatcher:
     def _fire(self) -> None:
         if not self._context.time.known or not self._context.lease.may_start():
             return
-        if self._slot_waiters:
-            for key in list(self._slot_waiters):
-                pool = self._slots.of(pool_of(key))
-                place = None if key == pool.name else self._place_of(self._slot_waiters.peek(key), pool)
-                if place is None:
-                    self._start_waiting(pool)
-                else:
-                    self._start_waiting_at(place, pool)
+        if self._waiting:
+            self._start_waiting(self._waiting.all_next())
         now_us = self._context.time.now_us()
         leaves_us = now_us + (EARLY_FROM_MS - EARLY_BY_MS) * 1000
         ready: list[Monitor] = []
@@ -133,7 +128,7 @@ class Dispatcher:
             if run is None:
                 break
             pool = self._pool(run)
-            if self._slot_waiters and self._ran_out_of_patience(run, pool, now_us // 1000):
+            if self._waiting and self._waited(run, pool, now_us // 1000):
                 continue
             if run.due_at * 1000 > now_us and not pool.at_leisure:
                 self.due_heap.push(run, run.due_at)
@@ -141,25 +136,14 @@ class Dispatcher:
                 self._start(run, pool, now_us // 1000, ready)
         self._start_queue.begin(ready)
 
-    def _ran_out_of_patience(self, run: ClaimedRun, pool: SlotPool, now: int) -> bool:
-        """It waited here for a slot, or for room at its destination: it goes back, unless that will have room soon."""
-        if self._slot_waiters.drop(pool.name, run.id):
-            pool.stuck()
+    def _waited(self, run: ClaimedRun, pool: SlotPool, now: int) -> bool:
+        """Whether it has waited here for a slot: now it waits on, or goes back to the store."""
+        patience = self._waiting.patience(run, pool, now)
+        if patience is Patience.NO_SLOT:
             self._return(run, pool)
-            return True
-        place = self._place_of(run, pool)
-        if place is None or run.id not in (waiting := self._slot_waiters.get(place.requires, {})):
-            return False
-        if self._destinations.admits(place, pool) is Admission.GO:  # what it lacks is a slot
-            self._slot_waiters.drop(place.requires, run.id)
-            pool.stuck()
-            self._return(run, pool)
-        elif place.breaker.since is None and self._destinations.keeps_up(place, len(waiting)):
-            self.due_heap.push(run, now + NO_SLOT_MS)
-        else:
-            self._slot_waiters.drop(place.requires, run.id)
-            self._turn_away(run, pool, place)
-        return True
+        elif patience is Patience.NO_ROOM:
+            self._turn_away(run, pool, self._destinations.of(run))
+        return patience is not Patience.NOT_WAITING
 
     def _start(self, run: ClaimedRun, pool: SlotPool, now: int, ready: list[Monitor], *, waited: bool = False) -> None:
         """It gets its slot; what can begin without asking the store is added to `ready`. `waited`: for its destination
@@ -170,58 +154,26 @@ class Dispatcher:
             return
         if pool.name in self._sharing and self._beyond_share(run, pool, waited=waited):
             return
-        place = self._destinations.of(run) if pool.name in self._limited and run.work is None else None
+        place = self._destinations.of(run) if pool.name in self._limited else None
         if place is not None and (why := self._destinations.admits(place, pool, waited=waited)) is not Admission.GO:
             if why is Admission.SHUT or waited:
                 self._turn_away(run, pool, place)
             else:
-                self._wait_here(run, pool, now, place)
+                self._waiting.add(run, pool, now, place)
         elif pool.start():
             self._launch(run, pool, place, ready)
         else:
-            self._wait_here(run, pool, now)
+            self._waiting.add(run, pool, now)
 
-    def _wait_here(self, run: ClaimedRun, pool: SlotPool, now: int, place: CallPlace | None = None) -> None:
-        """For a slot, or for room at `place`."""
-        self._slot_waiters.add(pool.name if place is None else place.requires, run)
-        patience = NO_SLOT_MS
-        if place is not None and self._destinations.keeps_up(place, len(self._slot_waiters[place.requires]), sure=True):
-            patience = PLACE_SOON_MS
-        self.due_heap.push(run, now + patience)
-
-    def _start_waiting(self, pool: SlotPool) -> None:
-        """Who waits for a slot, in the order in which they came due, as many as there are. If its destination has no
-        room, it waits for that."""
+    def _start_waiting(self, found: Iterable[tuple[SlotPool, Next]]) -> None:
+        """Who has waited here for a slot, or for its destination, and need not any more."""
         ready: list[Monitor] = []
-        while pool.name in self._slot_waiters and pool.has_slot:
-            run = self._slot_waiters.first(pool.name)
-            if pool.name in self._sharing and self._beyond_share(run, pool):
-                self.due_heap.remove(run.id)
-                continue
-            pool.start()
-            place = self._place_of(run, pool) if pool.name in self._limited else None
-            if place is None or self._destinations.admits(place, pool, taken=1) is Admission.GO:
-                self.due_heap.remove(run.id)
-                self._launch(run, pool, place, ready)
-            else:
-                pool.put_back()
-                self._slot_waiters.add(place.requires, run)
-        self._start_queue.begin(ready)
-
-    def _start_waiting_at(self, place: CallPlace, pool: SlotPool) -> None:
-        """Who waits for this destination; if its breaker has opened meanwhile, they go back."""
-        ready: list[Monitor] = []
-        key = place.requires
-        while key in self._slot_waiters:
-            admission = self._destinations.admits(place, pool)
-            if admission is Admission.FULL or (admission is Admission.GO and not pool.start()):
-                break
-            run = self._slot_waiters.first(key)
-            self.due_heap.remove(run.id)
-            if admission is Admission.GO:
-                self._launch(run, pool, place, ready)
-            else:
+        for pool, (run, place, admission) in found:
+            if admission is Admission.SHUT:
                 self._turn_away(run, pool, place)
+            elif not (pool.name in self._sharing and self._beyond_share(run, pool)):
+                pool.start()
+                self._launch(run, pool, place, ready)
         self._start_queue.begin(ready)
 
     def _beyond_share(self, run: ClaimedRun, pool: SlotPool, *, waited: bool = False) -> bool:
@@ -234,15 +186,12 @@ class Dispatcher:
         self._context.recorder.put_over(self._context.turned_away(run, requires, "slot"))
         return True
 
-    def _turn_away(self, run: ClaimedRun, pool: SlotPool, place: CallPlace) -> None:
+    def _turn_away(self, run: ClaimedRun, pool: SlotPool, place: CallPlace | None) -> None:
         """It waits for its destination in the store, where all nodes find it."""
+        assert place is not None
         pool.let_go(run.id)
         emit("run.waiting", n=1, reason="limit" if place.breaker.since is None else "breaker")
         self._context.recorder.put_over(self._context.turned_away(run, place.requires))
-
-    def _place_of(self, run: ClaimedRun, pool: SlotPool) -> CallPlace | None:
-        """Of what others have begun nothing is asked: it is called already."""
-        return self._destinations.of(run) if pool.name in self._limited and run.work is None else None
 
     def _launch(self, run: ClaimedRun, pool: SlotPool, place: CallPlace | None, ready: list[Monitor]) -> None:
         kind = self._context.targets.kind_of(run.spec.target)
@@ -278,11 +227,8 @@ class Dispatcher:
             self._destinations.end(place, monitor.run, monitor.outcome, monitor.began, probe=monitor.probe)
         if not running:
             self.quiet.set()
-        if self._slot_waiters and self._context.time.known and self._context.lease.may_start():
-            if place is not None and place.requires in self._slot_waiters:
-                self._start_waiting_at(place, pool)
-            if pool.name in self._slot_waiters:
-                self._start_waiting(pool)
+        if self._waiting and self._context.time.known and self._context.lease.may_start():
+            self._start_waiting(self._waiting.next(pool, place))
 
     # claiming
 
@@ -375,11 +321,7 @@ class Dispatcher:
 
     def _forget(self, run: ClaimedRun) -> None:
         self.due_heap.remove(run.id)
-        if self._slot_waiters:
-            pool = self._pool(run)
-            place = self._place_of(run, pool)
-            if not self._slot_waiters.drop(pool.name, run.id) and place is not None:
-                self._slot_waiters.drop(place.requires, run.id)
+        self._waiting.drop(run, self._pool(run))
 
     def _return(self, run: ClaimedRun, pool: SlotPool) -> None:
         pool.let_go(run.id)
@@ -394,7 +336,7 @@ class Dispatcher:
         await self._claimer.close(patience)
         for message in self.mailbox.take_all():
             self.handle(message)
-        self._slot_waiters.clear()
+        self._waiting.clear()
         for run in self.due_heap.clear():
             self._return(run, self._pool(run))
         now = self._context.time.now_ms() if self._context.time.known else 0

@@ -141,7 +141,9 @@ class Destinations:
     # starting and ending calls
 
     def of(self, run: ClaimedRun) -> CallPlace | None:
-        """Who would be called by it; None: nobody in particular."""
+        """Who would be called by it; None: nobody in particular, or others have called already."""
+        if run.work is not None:
+            return None
         target = run.spec.target
         kind = self._targets.kind_of(target)
         name = kind.destination(target)
@@ -151,17 +153,17 @@ class Destinations:
         named = kind, name, run.tenant, labels
         return self._found.get(named) or self._find(run, named)
 
-    def admits(self, place: CallPlace, pool: SlotPool, *, waited: bool = False, taken: int = 0) -> Admission:
+    def admits(self, place: CallPlace, pool: SlotPool, *, waited: bool = False) -> Admission:
         """Whether a call may go there now. `waited`: it has waited for this; while others do, what comes new leaves a
-        part of the room to them, or would always find it first. `taken`: slots that it has already."""
+        part of the room to them, or would always find it first."""
         is_open = place.breaker.since is not None
-        if not (is_open or place.waited_for) and pool.running - taken <= pool.capacity // 2:
+        if not (is_open or place.waited_for) and pool.running <= pool.capacity // 2:
             return Admission.GO  # nearly always: half of the slots are free for anybody (see `_room`)
         if is_open and not place.breaker.admits(self._clock.monotonic()):
             return Admission.SHUT
         limit = self.limit(pool)
         kept = max(1, limit // DESTINATION_KEPT) if place.waited_for and not waited else 0
-        if self._room(place, pool, limit, taken) > kept or (not is_open and self._most(limit, pool) >= pool.capacity):
+        if self._room(place, pool, limit) > kept or (not is_open and self._most(limit, pool) >= pool.capacity):
             return Admission.GO
         return Admission.FULL
 
@@ -169,9 +171,9 @@ class Destinations:
         return self._limit or pool.capacity // 4 or 1
 
     @staticmethod
-    def _room(place: CallPlace, pool: SlotPool, limit: int, taken: int = 0) -> int:
+    def _room(place: CallPlace, pool: SlotPool, limit: int) -> int:
         """How many more calls there may be: up to its limit, or as many as leave half of the slots free."""
-        return max(limit - place.open_calls, pool.capacity // 2 + 1 - (pool.running - taken))
+        return max(limit - place.open_calls, pool.capacity // 2 + 1 - pool.running)
 
     @staticmethod
     def _most(limit: int, pool: SlotPool) -> int:

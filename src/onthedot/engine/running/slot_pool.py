@@ -130,11 +130,6 @@ class SlotPool:
         self.running += 1
         return True
 
-    def put_back(self) -> None:
-        """It took its slot in vain, and is held on."""
-        self.held += 1
-        self.running -= 1
-
     def end(self, seconds: float | None = None, run_id: str = "") -> bool:
         """A run is over; `seconds` is how long it had its slot. Whether there is room now that was waited for."""
         self.running -= 1
