@@ -146,7 +146,9 @@ async def test_what_a_webhook_answers_is_the_result_of_its_run(cluster: Cluster,
 
         await until(done, "it is recorded")
         _, page = await ask(node, "GET", path)
-        assert page["items"][0].get("result", "left out") == ("left out" if keep else None), "a list has small ones only"
+        assert page["items"][0].get("result", "left out") == ("left out" if keep else None), (
+            "a list has small ones only"
+        )
         found.append((await ask(node, "GET", f"/v1/runs/{page['items'][0]['id']}"))[1])
     assert found[0]["result"] == {"rows": "x" * 6000}
     assert found[1]["result"] is None
