@@ -41,7 +41,7 @@ BUGS = (
         "limit ignored",
         "a host that hangs gets all slots",
         f"{_PLACES}._room",
-        "max(limit - place.open_calls, pool.capacity // 2 + 1 - (pool.running - taken))",
+        "max(limit - place.open_calls, pool.capacity // 2 + 1 - pool.running)",
         "99",
         shows=("limit",),
     ),
