@@ -37,6 +37,18 @@ KNOWN = 'hunter22!"x'
         ("https://hooks.slack.com/services/T0/B0/abc down", f"https://hooks.slack.com/services/{MASK} down"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY-----\nok", f"{MASK}\nok"),
         ("-----BEGIN PRIVATE KEY-----\nMII cut", MASK),
+        ("run --password s3cr3t --verbose", f"run --password {MASK} --verbose"),
+        ("run --db-password=s3cr3t -v", f"run --db-password={MASK} -v"),
+        ("run --token --dry-run", None),
+        ("run --name 'a b' --api-key 'k k'", f"run --name 'a b' --api-key '{MASK}'"),
+        (r'body: "{\"password\": \"s3cr3t x\", \"n\": \"1\"}"', rf'body: "{{\"password\": \"{MASK}\", \"n\": \"1\"}}"'),
+        ("<a><password>s3cr3t</password><n>1</n></a>", f"<a><password>{MASK}</password><n>1</n></a>"),
+        ("curl -u me:s3cr3t http://h/", f"curl -u me:{MASK} http://h/"),
+        ("git clone https://abcdef123456@h/x.git", f"git clone https://{MASK}@h/x.git"),
+        ("postgresql://onthedot_role@db/x", None),
+        ("SMTP_PASS=s3cr3t passphrase: p1", f"SMTP_PASS={MASK} passphrase: {MASK}"),
+        ("compass=north", None),
+        ("url=http://h/?token=s3cr3t&n=1", f"url=http://h/?token={MASK}&n=1"),
     ],
 )
 def test_free_text(text: str, shown: str | None):
@@ -63,6 +75,24 @@ def test_values_are_masked_by_name_however_deep_and_names_stay():
     assert sorted(named_secrets(value)) == ["", "a", "k", "x"]
 
 
+def test_pairs_that_are_lists_or_objects_with_a_name_are_masked():
+    value = {
+        "env": [{"name": "DB_PASSWORD", "value": "a"}, {"name": "LANG", "value": "C"}],
+        "headers": [["Authorization", "b"], ["accept", "text/html"]],
+        "argv": ["backup", "--password", "c", "--token", "--full", "--level", "3"],
+    }
+    assert Redactor().value(value) == {
+        "env": [{"name": "DB_PASSWORD", "value": MASK}, {"name": "LANG", "value": "C"}],
+        "headers": [["Authorization", MASK], ["accept", "text/html"]],
+        "argv": ["backup", "--password", MASK, "--token", "--full", "--level", "3"],
+    }
+    assert list(named_secrets(value)) == ["a"]
+
+
+def test_a_known_secret_is_found_as_a_form_writes_it():
+    assert Redactor(["two words/x"]).text("a=two+words%2Fx&b=1") == f"a={MASK}&b=1"
+
+
 def test_short_values_are_not_looked_for_in_texts():
     assert Redactor(["abc", ""]).text("abc abc") == "abc abc"
     assert Redactor(["abcd"]).text("abcd abc") == f"{MASK} abc"
@@ -82,7 +112,21 @@ def test_what_masks_hide_is_found_by_comparing():
 
 
 @pytest.mark.parametrize(
-    "text", ["a" * 65_536, "a=" * 32_768, "://a:" * 13_000, "x " * 32_768, '"' * 65_536, "-" * 65_536]
+    "text",
+    [
+        "a" * 65_536,
+        "a=" * 32_768,
+        "://a:" * 13_000,
+        "x " * 32_768,
+        '"' * 65_536,
+        "-" * 65_536,
+        "--a " * 16_384,
+        "<aa>" * 16_384,
+        "a-" * 32_768,
+        '\\"a\\":\\"' * 8_192,
+        "-u a:" * 13_000,
+        "https://" * 8_192,
+    ],
 )
 def test_no_text_takes_long(text: str):
     import time

@@ -14,7 +14,7 @@ MASK = "••••••"
 """What a secret reads back as. Sent back in an update it means: keep the secret there is."""
 
 _NAMES = re.compile(
-    r"authorization|cookie|token|secret|passw|pwd|credential|signature"
+    r"authorization|cookie|token|secret|passw|passphrase|pwd|credential|signature|(?:^|[_-])pass$"
     r"|(?:api|access|auth|subscription|functions?|private|client|shared)[-_]?key|^x-auth(?:$|-)|^auth$|^sig$",
     re.IGNORECASE,
 )
