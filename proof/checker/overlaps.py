@@ -53,8 +53,23 @@ def _replaced(story: Story, job: JobStory) -> Iterator[Violation]:
         rules = [version.rules for version in story.lives.versions.get(job.id, ())] or [rules_of(job.made.spec)]
         if not any(each.overlap == "replace" for each in rules):
             yield Violation(kind="overlap", text=f"{entry.id} was replaced, and its job does not ask for that")
-        elif not any(row.id != entry.id and entry.due_at <= row.due_at <= _ended(story, entry) for row in job.rows):
+        elif any(row.id != entry.id and entry.due_at <= row.due_at <= _ended(story, entry) for row in job.rows):
+            continue
+        elif _taken_back(story, entry):
+            story.excuse("the clock was set back, and with it the slot was taken back that had replaced another")
+        else:
             yield Violation(kind="overlap", text=f"{entry.id} was replaced, and no newer one had come")
+
+
+def _taken_back(story: Story, entry: Entry) -> bool:
+    """The newer one had come by a clock that was ahead, and was not fired: it is to come again."""
+    newer = str((entry.outcome or {}).get("replaced_by", ""))
+    slot = int(newer.rpartition("-")[2]) if newer.startswith(f"{entry.job}-") and "-m" not in newer else 0
+    return newer not in story.entries and any(
+        step.db is not None and step.db < slot <= step.highest and entry.finished_at <= step.highest
+        for step in story.steps
+        if step.by_ms < 0
+    )
 
 
 def _ended(story: Story, entry: Entry) -> int:
