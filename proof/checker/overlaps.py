@@ -56,27 +56,30 @@ def _replaced(story: Story, job: JobStory) -> Iterator[Violation]:
         elif any(row.id != entry.id and entry.due_at <= row.due_at <= _ended(story, entry) for row in job.rows):
             continue
         elif _taken_back(story, entry):
-            story.excuse("the clock was set back, and with it the slot was taken back that had replaced another")
+            story.excuse("the clock was set back between a run and the one that replaced it")
         else:
             yield Violation(kind="overlap", text=f"{entry.id} was replaced, and no newer one had come")
 
 
 def _taken_back(story: Story, entry: Entry) -> bool:
-    """The newer one had come by a clock that was ahead, and was not fired: it is to come again."""
-    newer = str((entry.outcome or {}).get("replaced_by", ""))
-    slot = int(newer.rpartition("-")[2]) if newer.startswith(f"{entry.job}-") and "-m" not in newer else 0
-    return newer not in story.entries and any(
-        step.db is not None and step.db < slot <= step.highest and entry.finished_at <= step.highest
+    """A clock that was ahead was set back: the newer one had come by it and is to come again, or it had fired this one
+    before its time, and then those before it come first."""
+    newer = str((entry.outcome or {}).get("replaced_by", "")).rpartition("-")[2]
+    slots = [entry.due_at, *([int(newer)] if newer.isdigit() else [])]
+    return any(
+        step.by_ms < 0 and step.db is not None and step.db < slot <= step.highest and entry.finished_at <= step.highest
         for step in story.steps
-        if step.by_ms < 0
+        for slot in slots
     )
 
 
 def _ended(story: Story, entry: Entry) -> int:
     """When it was written, at the latest, in the database's time: it may have failed before it was replaced."""
     turn = story.lives.turns.get(entry.id, {}).get(entry.token)
-    recorded = None if turn is None or turn.recorded is None else turn.recorded.db
-    return entry.finished_at + SETTLE if recorded is None else max(recorded, entry.finished_at)
+    if turn is None or turn.recorded is None or turn.recorded.db is None:
+        return entry.finished_at + SETTLE
+    shown = [step.highest for step in story.steps if turn.claim.at < step.at <= turn.recorded.at]
+    return max(turn.recorded.db, entry.finished_at, *shown)
 
 
 class _Lane:

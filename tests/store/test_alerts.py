@@ -247,8 +247,10 @@ async def test_every_end_between_two_looks_tells_of_a_run_that_took_too_long(
         "timed out": Outcome(kind="timeout", error="took too long"),
         "cancelled": Outcome(kind="cancelled", error="cancelled"),
     }
-    more = {"decision": Done(status="cancelled", tries=1, losses=0, reason="replaced")} if end == "cancelled" else {}
-    run = await run_once(hands, times, outcomes.get(end, FAILED), duration_ms=took, **more)
+    decided: dict[str, Any] = {}
+    if end == "cancelled":
+        decided["decision"] = Done(status="cancelled", tries=1, losses=0, reason="replaced")
+    run = await run_once(hands, times, outcomes.get(end, FAILED), duration_ms=took, **decided)
     (found,) = await incidents(store)
     assert (found.condition, found.state, found.run_id, found.count) == ("too_long", "open", run.id, 1)
     assert "a run took" in found.reason
