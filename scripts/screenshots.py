@@ -34,6 +34,7 @@ CHOSEN = {
 }
 """What the documentation shows: on the desk, in the light; and the list of jobs on a phone in the dark."""
 STATES = {
+    "wall": "/?wall=true",
     "jobs-empty": "/jobs?q=no-such-job",
     "jobs-filters": "/jobs?failing=true&target=webhook",
     "job-day": "/jobs/{job_id}?day={day}",
@@ -121,6 +122,9 @@ def _values(address: str) -> dict[str, str]:
         "day": run["scheduled_for"][:10],
         "node_id": first("/v1/nodes").get("id", "none"),
         "operation_id": str(first("/v1/operations").get("id", 1)),
+        "destination": "http%3A%2F%2F127.0.0.1:9",
+        "scheme": "http:",
+        "host": "127.0.0.1:9",
         "key_id": str(first("/v1/keys").get("id", 1)),
     }
 

@@ -48,6 +48,7 @@ _INDEXES = """
 SELECT indexrelid::regclass::text AS name, pg_get_indexdef(indexrelid) AS made FROM pg_index
 WHERE indrelid = ANY ($1::text[]::regclass[]) AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
 """
+_PLAIN = "SELECT oid::regclass::text AS name FROM pg_class WHERE oid = ANY ($1::text[]::regclass[]) AND relkind = 'r'"
 
 
 def later_by(ms: str) -> dict[str, str]:
@@ -159,8 +160,10 @@ async def indexes_later(connection: asyncpg.Connection, tables: list[str], count
     await connection.execute("SET maintenance_work_mem = '512MB'")
     for index in found:
         await connection.execute(f"DROP INDEX {index['name']}")
-    for table in tables:  # it would read again and again what is vacuumed once at the end
+    plain = await connection.fetch(_PLAIN, tables)
+    for table in (row["name"] for row in plain):  # it would read again and again what is vacuumed once at the end
         await connection.execute(f"ALTER TABLE {table} SET (autovacuum_enabled = false)")
     yield
     for index in found:
-        await connection.execute(index["made"], timeout=PATIENCE)
+        made = index["made"].replace(" ON ONLY ", " ON ")  # partitions have it, too
+        await connection.execute(made, timeout=PATIENCE)

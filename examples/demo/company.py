@@ -54,6 +54,7 @@ def jobs_of_the_company(ports: Mapping[str, int], now: int, *, scripts: bool) ->
     yield from _steady(made)
     yield from _nightly(made)
     yield from _troubled(made)
+    yield from _elsewhere(made)
     yield from _still(made)
     if scripts:
         yield made.job(
@@ -373,6 +374,28 @@ def _troubled(m: _Maker) -> Iterator[DemoJob]:
         owner="shop",
         tags=["legacy"],
         quarantined="the time zone 'Europe/Berlin' could not be loaded on this node",
+    )
+
+
+def _elsewhere(m: _Maker) -> Iterator[DemoJob]:
+    """What runs on machines of others, and reports here; the second has stopped doing so."""
+    yield m.job(
+        "payroll-export",
+        "Payroll export at the accountant",
+        {"cron": "*/10 * * * *"},
+        {"type": "checkin", "grace": "5m"},
+        owner="billing",
+        tags=["check-in"],
+        story=Story(takes_ms=21_000, spread=0.2, fails=0.0, since=2 * DAY, attempts=1),
+    )
+    yield m.job(
+        "nas-backup",
+        "Backup of the office NAS",
+        {"cron": "30 * * * *"},
+        {"type": "checkin", "grace": "10m"},
+        owner="platform",
+        tags=["check-in", "housekeeping"],
+        story=Story(takes_ms=90_000, fails=0.0, causes=("missed",), broken_for=7 * HOUR, attempts=1, since=5 * DAY),
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from examples.demo.company import DemoJob, jobs_of_the_company
 from examples.demo.history import write_history
+from examples.demo.people import in_the_name_of, write_changes, write_incidents
 from examples.demo.tables import open_tables
 from onthedot.clock import SystemClock
 from onthedot.errors import OnTheDotError
@@ -40,11 +41,16 @@ async def seed(settings: Settings, ports: dict[str, int], days: int = 14) -> See
             made = await prepared.service.create_many(DEFAULT_TENANT, [job.spec for job in jobs])
             by_id = _by_id(jobs, made)
             runs = await write_history(tables, prepared.store, by_id, now, days)
+            ids = {job.spec.key or "": job_id for job_id, job in by_id.items()}
+            titles = {job.spec.key or "": job.spec.name or "" for job in jobs}
+            await write_incidents(tables, ids, titles, now)
+            await write_changes(prepared.service, prepared.store, tables, ids, now)
             for job_id, job in by_id.items():
                 if job.paused is not None:
                     note, lasts = job.paused
                     until = None if lasts is None else format_instant(now + lasts)
-                    await prepared.service.pause_job(DEFAULT_TENANT, job_id, note=note, until=until)
+                    with in_the_name_of("ines"):
+                        await prepared.service.pause_job(DEFAULT_TENANT, job_id, note=note, until=until)
             return Seeded(len(jobs), runs)
         finally:
             await tables.close()

@@ -54,6 +54,7 @@ CAUSES: dict[str, Cause] = {
         "RuntimeError: the model did not converge after 200 iterations",
         1800,
     ),
+    "missed": Cause({"kind": "error", "missed": True}, "missed: no check-in within 10m", 600_000, tried_again=False),
     "exit": Cause({"kind": "error", "exit_code": 1}, "exit code 1", 300),
 }
 

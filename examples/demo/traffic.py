@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
+import urllib.request
 from contextlib import suppress
 
 from onthedot.client import AsyncClient
@@ -17,6 +19,8 @@ __all__ = ["go_on"]
 
 CALM = 5.0
 """Seconds between two events, on the average."""
+SELDOM = 5
+"""Events between two looks at what should always be under way."""
 BY_HAND = ("orders-import", "ledger-main", "demand-forecast")
 
 
@@ -24,10 +28,29 @@ async def go_on(address: str, ports: dict[str, int]) -> None:
     """Until it is cancelled."""
     dice = random.Random()
     async with AsyncClient(address) as client:
-        while True:
+        for turn in itertools.count():
             await asyncio.sleep(dice.expovariate(1 / CALM))
             with suppress(OnTheDotError, OSError):
                 await _something(client, ports, dice)
+            with suppress(OnTheDotError, OSError):
+                if turn % SELDOM == 0:
+                    await _report(client)
+                    await _go_on_with_an_operation(client, dice)
+
+
+async def _report(client: AsyncClient) -> None:
+    """The accountant's machine has done its part."""
+    job = await client.get_job_by_key("payroll-export")
+    if job.ping_url:
+        await asyncio.to_thread(urllib.request.urlopen, job.ping_url, timeout=3)
+
+
+async def _go_on_with_an_operation(client: AsyncClient, dice: random.Random) -> None:
+    """There is always one under way, slow enough to be watched."""
+    if any(each.state == "running" for each in (await client.list_operations(limit=10)).items):
+        return
+    change = dice.choice(("add", "remove"))
+    await client.start_operation("tag", filter={"ended": False}, params={change: ["quarter-end"]}, rate=1)
 
 
 async def _something(client: AsyncClient, ports: dict[str, int], dice: random.Random) -> None:

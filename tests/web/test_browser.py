@@ -44,6 +44,41 @@ async def overflow(page: Page) -> int:
     return wide
 
 
+async def test_on_a_phone_the_meaning_of_the_schedule_is_seen_while_it_is_typed(site, watched):
+    _, base = site
+    seen = await watched(390, "light")
+    await seen.page.goto(f"{base}/jobs/new")
+    glance = seen.page.locator(".glance")
+    await seen.page.get_by_label("Cron expression").fill("0 3 * * *")
+    await expect(glance).to_contain_text("At 03:00")
+    await expect(glance).to_contain_text("next 20")
+    for field in ("Cron expression", "URL"):
+        await seen.page.get_by_label(field).first.scroll_into_view_if_needed()
+        await expect(glance).to_be_in_viewport()
+    await glance.click()
+    await expect(seen.page.locator("#check .fires")).to_be_in_viewport()
+    await seen.page.set_viewport_size({"width": 1440, "height": 900})
+    await expect(glance).to_be_hidden()
+    assert seen.complaints == []
+
+
+@pytest.mark.parametrize("size", [(1920, 1080), (3840, 2160)])
+async def test_a_wall_shows_all_in_one_screen(site, watched, size):
+    app, base = site
+    await app.context.service.create_job(1, job("nightly", name="Nightly report"))
+    seen = await watched(1440, "dark")
+    await seen.page.set_viewport_size({"width": size[0], "height": size[1]})
+    await seen.page.goto(f"{base}/?wall=true")
+    await expect(seen.page.get_by_role("heading", name="Next firings")).to_be_in_viewport()
+    high = await seen.page.evaluate("document.documentElement.scrollHeight")
+    assert high <= size[1], "nothing has to be scrolled"
+    letters = await seen.page.evaluate(
+        "parseFloat(getComputedStyle(document.querySelector('.entries .title')).fontSize)"
+    )
+    assert letters >= size[1] / 45
+    assert seen.complaints == []
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_the_first_page_loads_clean_at_every_width_and_colour(site, watched, width, scheme):

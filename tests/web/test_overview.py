@@ -19,7 +19,7 @@ from onthedot.model.node import NodeView
 from onthedot.model.run import RunView
 from onthedot.store import BacklogCount
 from onthedot.store.cluster import proofs
-from onthedot.web.charts import result_chart
+from onthedot.web.charts import busiest_of, result_chart
 from onthedot.web.concerns import BoundedCount, concerns_of
 from onthedot.web.pages.overview import dead_letters_of, failures_of
 from tests.api.conftest import JOB, client_of, serving
@@ -214,3 +214,23 @@ def test_the_last_failures_come_by_when_they_failed_and_each_reason_of_a_job_onc
         ("1-4", "timeout", 1),
         ("1-9", "500", 2),
     ]
+
+
+async def test_the_wall_display_is_the_same_page_without_navigation(site):
+    await site.post("/v1/jobs", json=JOB)
+    wall, desk = (await site.get("/?wall=true")).text, (await site.get("/")).text
+    assert 'href="/?wall=true"' in desk
+    assert (" data-wall" in wall, " data-wall" in desk) == (True, False)
+    assert ('aria-label="Main"' in wall, 'aria-label="Main"' in desk) == (False, True)
+    part = (await site.get("/?wall=true", headers={"x-onthedot-live": "1"})).text
+    assert "Coming hour" in part
+    assert "<html" not in part
+    assert (await site.get("/?wall=maybe")).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("counts", "marked"),
+    [([3, 1, 3], 0), ([1, 2, 5, 5], 2), ([2, 2, 2], None), ([0, 0], None), ([], None), ([4], None)],
+)
+def test_only_the_first_of_the_busiest_is_marked(counts, marked):
+    assert busiest_of(counts) == marked

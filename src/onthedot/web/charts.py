@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-__all__ = ["BarChart", "LineChart", "StripBar", "bar_chart", "line_chart", "result_chart", "strip_bars"]
+__all__ = ["BarChart", "LineChart", "StripBar", "bar_chart", "busiest_of", "line_chart", "result_chart", "strip_bars"]
 
 STRIP_LENGTH = 20
 FOOT = 3
@@ -100,6 +100,12 @@ def bar_chart(
         first=points[0][0] if points else "",
         last=points[-1][0] if points else "",
     )
+
+
+def busiest_of(counts: Sequence[float]) -> int | None:
+    """The one to mark: the first of the highest. None: all are equal, and none stands out."""
+    most = max(counts, default=0)
+    return None if not most or min(counts) == most else counts.index(most)
 
 
 def result_chart(points: Sequence[tuple[str, int, int]], *, width: int = 600, height: int = 120) -> BarChart:

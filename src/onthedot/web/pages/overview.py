@@ -15,6 +15,7 @@ import msgspec
 from starlette.requests import Request
 
 from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.http.query_params import flag
 from onthedot.api.http.responses import HttpResponse
 from onthedot.clock import Clock
 from onthedot.model.dead import DeadGroups, DeadLetterView
@@ -26,7 +27,7 @@ from onthedot.model.upcoming import Forecast
 from onthedot.service import Service
 from onthedot.store import JobFilter, LetterFilter, Page, RunFilter
 from onthedot.web import words
-from onthedot.web.charts import BarChart, LineChart, bar_chart, line_chart, result_chart
+from onthedot.web.charts import BarChart, LineChart, bar_chart, busiest_of, line_chart, result_chart
 from onthedot.web.concerns import BoundedCount, concerns_of
 from onthedot.web.job_titles import titles_of
 from onthedot.web.paced import Paced
@@ -39,6 +40,7 @@ __all__ = ["dead_letters_of", "failures_of", "routes", "span_of"]
 LOOKED_AT = 100
 COUNTED_DEAD = 10_000
 SHOWN = 6
+ASKED = (flag("wall", "For a screen on a wall: large, without navigation"),)
 FORECAST_SECONDS = 0.1
 """It is computed once a minute, and with many jobs for seconds: it goes on, and is shown when it is there."""
 UNTOLD = "no reason was recorded"
@@ -94,10 +96,10 @@ class Cause(msgspec.Struct, frozen=True):
     last: RunView
 
 
-@page("/")
+@page("/", query=ASKED)
 async def overview(request: Request) -> HttpResponse:
     """The overview page."""
-    asked_of(request, ())
+    asked = asked_of(request, ASKED)
     service, tenant, clock = service_of(request), tenant_of(request), context_of(request).clock
     coming = await service.list_jobs(tenant, JobFilter(sort="next", ended=False, limit=SHOWN))
     now = clock.now_ms()
@@ -123,6 +125,7 @@ async def overview(request: Request) -> HttpResponse:
     return await show(
         request,
         "overview.html",
+        wall=asked["wall"],
         coming=sorted((job for job in coming.items if job.next_run), key=lambda job: job.next_run or ""),
         has_jobs=bool(coming.items),
         concerns=concerns_of(paused=request.scope.get(FREEZE) is not None, failing=failing, late=late, **known),
@@ -191,19 +194,16 @@ def _ahead(forecast: Forecast) -> Ahead:
     starts = forecast.starts[:60]
     most = max(starts, default=0)
     since = parse_rfc3339(forecast.since) or 0
+    marked = busiest_of(starts)
     points = [
-        (
-            f"{format_instant(since + number * MINUTE)[11:16]} UTC",
-            float(count),
-            "busy" if most and count == most else "",
-        )
+        (f"{format_instant(since + number * MINUTE)[11:16]} UTC", float(count), "busy" if number == marked else "")
         for number, count in enumerate(starts)
     ]
     chart = bar_chart(points, height=60)
     return Ahead(
         chart=msgspec.structs.replace(chart, first="now", last="in 1 h"),
         starts=sum(starts),
-        busiest=format_instant(since + starts.index(most) * MINUTE) if most else None,
+        busiest=None if marked is None else format_instant(since + marked * MINUTE),
         most=most,
         complete=forecast.complete,
         jobs=forecast.jobs,

@@ -13,7 +13,7 @@ from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.upcoming import Forecast
 from onthedot.web import words
-from onthedot.web.charts import BarChart, bar_chart
+from onthedot.web.charts import BarChart, bar_chart, busiest_of
 from onthedot.web.forms import read_form
 from onthedot.web.page import action, asked_of, done, page, show
 from onthedot.web.parts import Part, load_slow
@@ -78,12 +78,12 @@ def _next(at: str | None) -> str:
 def next_day(forecast: Forecast) -> NextDay:
     """A bar is the busiest minute of ten: an average would hide what nodes have to cope with."""
     since = parse_rfc3339(forecast.since) or 0
-    most = max(forecast.starts, default=0)
+    highest = [max(forecast.starts[first : first + BUCKET]) for first in range(0, len(forecast.starts), BUCKET)]
+    marked = busiest_of(highest)
     points: list[tuple[str, float, str]] = []
-    for first in range(0, len(forecast.starts), BUCKET):
-        highest = max(forecast.starts[first : first + BUCKET])
-        at = format_instant(since + first * MINUTE)
-        points.append((f"{at[:10]} {at[11:16]} UTC", float(highest), "busy" if most and highest == most else ""))
+    for number, most in enumerate(highest):
+        at = format_instant(since + number * BUCKET * MINUTE)
+        points.append((f"{at[:10]} {at[11:16]} UTC", float(most), "busy" if number == marked else ""))
     measured = forecast.measured_per_minute
     chart = bar_chart(points)
     return NextDay(

@@ -45,6 +45,19 @@ const mark = (all) => {
   }
 };
 
+// On a narrow screen the panel is far below: a line at the top says the most important of it, and leads there
+
+const glance = form?.querySelector(".glance");
+const peek = () => {
+  const wrong = panel.querySelectorAll("[data-problems] li, :scope > .wrong").length;
+  const first = panel.querySelector(".fires tbody time");
+  const said = [panel.querySelector(".meaning")?.textContent ?? panel.querySelector(".wrong")?.textContent ?? ""];
+  if (first) said.push(`next ${first.textContent}`);
+  else if (wrong) said.push(wrong === 1 ? "1 field to fill in or correct" : `${wrong} fields to fill in or correct`);
+  glance.textContent = said.join(" · ");
+  glance.hidden = false;
+};
+
 // Checking
 
 let waiting = 0, asked = 0;
@@ -60,12 +73,14 @@ const check = async () => {
     for (const other of panel.querySelectorAll("[data-elsewhere]")) other.remove(); // of the whole page, see live.js
     mark(false);
     document.dispatchEvent(new CustomEvent("otd:patched"));
+    peek();
   } catch {
     if (mine !== asked) return;
     const said = document.createElement("p");
     said.className = "wrong";
     said.textContent = "Not connected: what you type is kept in this tab, and is checked when the server is back.";
     panel.replaceChildren(said);
+    peek();
     waiting = setTimeout(check, 3000);
   }
 };
@@ -100,5 +115,5 @@ if (form && panel) {
     if (act === "save") keep(true);  // if nobody answers, it is still there
     if (act === "test") setTimeout(() => { delete form.dataset.sent; }, 0);
   });
-  if (document.querySelector(".has-error")) mark(true); else check();
+  if (document.querySelector(".has-error")) { mark(true); peek(); } else check();
 }

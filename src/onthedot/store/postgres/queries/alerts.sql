@@ -201,7 +201,7 @@ WHERE job_id = $1 AND status = 'done' AND duration_ms IS NOT NULL ORDER BY slot 
 -- name: unroutable_runs
 SELECT c.job_id, min(c.id) AS id, min(c.due_at) AS due_at FROM (
     SELECT c.job_id, c.id, c.due_at FROM runs c
-    WHERE {where} AND c.requires = $1 AND c.ready_at <= {now} AND c.due_at <= {now} LIMIT $2
+    WHERE {where} AND c.requires = $1 AND c.ready_at <= (SELECT {now}) AND c.due_at <= (SELECT {now}) LIMIT $2
 ) c GROUP BY c.job_id;
 
 -- name: unreached_runs

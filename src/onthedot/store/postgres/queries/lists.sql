@@ -81,7 +81,8 @@ SELECT {columns} FROM (
 ) j {joins}
 ORDER BY j.id DESC;
 
--- Late: those that were noticed, and those whose next run is overdue now, of which the $5 oldest.
+-- Late: those that were noticed, and those whose next run is overdue now, of which the $5 oldest. The clock is read in a
+-- query of its own: compared with it directly, the index would be read to its end.
 -- name: list_jobs_late
 SELECT {columns} FROM (
     SELECT j.* FROM (
@@ -89,11 +90,11 @@ SELECT {columns} FROM (
          WHERE t.tenant = $1 AND t.what = $2 AND t.job_id < $3 AND t.job_id >= $6 ORDER BY t.job_id DESC)
         UNION
         (SELECT r.job_id FROM runs r
-         WHERE r.cursor AND r.parked IS NULL AND r.due_at = r.slot AND r.tenant = $1 AND r.slot < {now} - {LATE_MS}
+         WHERE r.cursor AND r.parked IS NULL AND r.due_at = r.slot AND r.tenant = $1 AND r.slot < (SELECT {now} - {LATE_MS})
          ORDER BY r.slot, r.id LIMIT $5)
         UNION
         (SELECT r.job_id FROM runs r
-         WHERE r.cursor AND r.parked IS NULL AND r.due_at <> r.slot AND r.tenant = $1 AND r.due_at < {now} - {LATE_MS}
+         WHERE r.cursor AND r.parked IS NULL AND r.due_at <> r.slot AND r.tenant = $1 AND r.due_at < (SELECT {now} - {LATE_MS})
          ORDER BY r.due_at, r.id LIMIT $5)
     ) t CROSS JOIN LATERAL (SELECT * FROM jobs WHERE id = t.job_id AND tenant = $1 LIMIT 1) j
     WHERE t.job_id < $3 AND t.job_id >= $6 AND {where}
