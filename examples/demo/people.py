@@ -34,12 +34,10 @@ INCIDENTS = (
 """Closed ones: of which job, the condition, the reason, and for how many minutes."""
 
 
-class _Person(msgspec.Struct, frozen=True):
-    name: str | None
-
-    @property
-    def actor(self) -> ChangeActor:
-        return ChangeActor(kind="key", name=self.name or "open", address="10.1.4.20")
+class _Person:
+    def __init__(self, name: str) -> None:
+        self.name: str | None = name
+        self.actor: ChangeActor | None = ChangeActor(kind="key", name=name, address="10.1.4.20")
 
     def check(self, *, late: bool = True) -> None:
         """They wait for the answer."""

@@ -28,6 +28,8 @@ async def go_on(address: str, ports: dict[str, int]) -> None:
     """Until it is cancelled."""
     dice = random.Random()
     async with AsyncClient(address) as client:
+        with suppress(OnTheDotError, OSError):
+            await client.create_many([_order("loyalty", "book", 1 + number / 4, ports, dice) for number in range(24)])
         for turn in itertools.count():
             await asyncio.sleep(dice.expovariate(1 / CALM))
             with suppress(OnTheDotError, OSError):
@@ -59,14 +61,17 @@ async def _something(client: AsyncClient, ports: dict[str, int], dice: random.Ra
         for job in found.items:
             await client.run_job(job.id)
         return
-    order = dice.randint(40_000, 49_999)
     system, what = dice.choice((("shop", "reserve"), ("mail", "review"), ("payments", "capture"), ("loyalty", "book")))
-    await client.create_job(
-        JobSpec(
-            name=f"Order {order}: {what}",
-            schedule=Schedule(in_=Duration(dice.randint(1, 90) * SECOND)),
-            target=WebhookTarget(url=f"http://127.0.0.1:{ports[system]}/orders/{order}/{what}"),
-            tags=["order", system],
-            owner="shop",
-        )
+    await client.create_job(_order(system, what, dice.randint(1, 90), ports, dice))
+
+
+def _order(system: str, what: str, seconds: float, ports: dict[str, int], dice: random.Random) -> JobSpec:
+    """A timer of an order."""
+    order = dice.randint(40_000, 49_999)
+    return JobSpec(
+        name=f"Order {order}: {what}",
+        schedule=Schedule(in_=Duration(round(seconds * SECOND))),
+        target=WebhookTarget(url=f"http://127.0.0.1:{ports[system]}/orders/{order}/{what}"),
+        tags=["order", system],
+        owner="shop",
     )
