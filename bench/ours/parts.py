@@ -13,6 +13,7 @@ from typing import Any
 from onthedot.clock import SystemClock
 from onthedot.engine import EngineSettings, Node
 from onthedot.errors import OnTheDotError
+from onthedot.launcher.collector import calm_collector
 from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec
 from onthedot.service import DEFAULT_TENANT, Service
@@ -144,5 +145,6 @@ async def running(
             rng=random.Random(),
             settings=EngineSettings(**chosen),
         )
+        calm_collector()  # as a server does
         async with node:
             yield node

@@ -1,9 +1,9 @@
 """What actors say to each other, all of it to the Dispatcher and the Recorder.
 
-On the way of a run, messages and calls go right only: Timer → Dispatcher → Monitor → target → Recorder. From beside it
-come Keeper's messages (orders, the end of the lease), and the store's answers to what the Dispatcher itself asked. Two
-things go back, as calls, each to who started it and when it ends: a target's result to its Monitor, and a Monitor's "my
-slot is free" to its Dispatcher.
+On the way of a run, messages go right only: Timer → Dispatcher → Monitor → target → Recorder. From beside it
+come Keeper's messages (orders, the end of the lease), and the store's answers to what the Dispatcher itself asked. What
+goes back are calls of functions that were passed down: a kind's questions and its result to its Monitor, and a
+Monitor's "my slot is free" to its Dispatcher.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import socket
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 from onthedot.errors import SettingsError, Unreadable
 from onthedot.launcher import launch_scheduler
 from onthedot.launcher.launch import jobs_file_of
-from onthedot.launcher.serving import Stopping, _let_the_collector_forget, listening
+from onthedot.launcher.serving import Stopping, listening
 from onthedot.launcher.worker import decode_order, encode_order
 from onthedot.model.duration import Duration
 from onthedot.settings import CommandSetting, Settings, load_settings
@@ -70,12 +69,6 @@ def test_a_taken_port_is_a_message():
         port = taken.getsockname()[1]
         with pytest.raises(SettingsError, match=f"can't listen on 127.0.0.1:{port}: Address already in use"):
             listening("127.0.0.1", port)
-
-
-def test_what_is_there_when_a_server_is_up_is_no_longer_looked_through():
-    here_to_stay: list[object] = [[]]
-    _let_the_collector_forget()
-    assert all(found is not here_to_stay for found in gc.get_objects())
 
 
 def test_a_free_port_is_listened_on():
