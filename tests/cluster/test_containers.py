@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.nodes import Cluster, post
+from tests.cluster.typed import html_of
 from tests.cluster.walking import ask
 from tests.services.container_engine import IMAGE, EngineServer, running_engine
 from tests.services.debian import ProgramMissing
@@ -99,6 +100,9 @@ async def test_the_page(engine: EngineServer, cluster: Cluster, tmp_path: Path) 
     out = await shell(after.partition("\n")[2].replace(SHOWN, run_id), tmp_path, node)
     assert "counting red" in out
     assert re.search(r'result +\{"rows": ?3\}', out), out
+    shown = await html_of(node, run_id)
+    assert "counting red" in shown
+    assert "rows" in shown
     await shell(block_with("curl -X POST").replace("http://127.0.0.1:8000", node.url), tmp_path, node)
     assert (await only_run(node, "hello", "DONE"))["status"] == "DONE"
     commands, _, rest = block_with("--key fails").partition("onthedot runs list")

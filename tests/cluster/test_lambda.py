@@ -181,7 +181,7 @@ async def a_node_is_killed(node: NodeProcess, cluster: Cluster, store: str, aws:
     assert ids_of(aws, "hangs").count(run["id"]) == 1
 
 
-BLOCKED = "import sys\nsys.modules.update({'aiobotocore': None, 'nats': None, 'aiokafka': None})\n"
+BLOCKED = "import sys\nsys.modules.update(dict.fromkeys(('aiobotocore', 'nats', 'aiokafka', 'redis', 'aiormq')))\n"
 """What is not installed can't be found."""
 
 
@@ -189,7 +189,14 @@ async def test_without_the_extras_each_kind_is_refused_with_the_command_that_ins
     page: TypedPage, cluster: Cluster, sqlite_url: str
 ):
     queues = TypedPage("queues.md", page.directory)
-    tables = queues.block("[brokers.orders]", "toml") + '[brokers.events]\nurl = "kafka://kafka.internal:9092"\n'
+    others = {
+        "events": "kafka://kafka.internal:9092",
+        "cache": "redis://a",
+        "tasks": "amqp://a",
+        "jobs": "sqs://eu-west-1",
+    }
+    tables = queues.block("[brokers.orders]", "toml")
+    tables += "".join(f'[brokers.{name}]\nurl = "{url}"\n' for name, url in others.items())
     page.settings(page.block("[aws]", "toml") + tables)
     (page.directory / "sitecustomize.py").write_text(BLOCKED)
     env = {"PYTHONPATH": str(page.directory)}
@@ -203,6 +210,9 @@ async def test_without_the_extras_each_kind_is_refused_with_the_command_that_ins
         ],
         "pip install 'onthedot[nats]'": [{"type": "queue", "broker": "orders", "topic": "a"}],
         "pip install 'onthedot[kafka]'": [{"type": "queue", "broker": "events", "topic": "a"}],
+        "pip install 'onthedot[redis]'": [{"type": "queue", "broker": "cache", "topic": "a"}],
+        "pip install 'onthedot[rabbitmq]'": [{"type": "queue", "broker": "tasks", "topic": "a"}],
+        "pip install 'onthedot[sqs]'": [{"type": "queue", "broker": "jobs", "topic": "a"}],
     }
     for remedy, refused in targets.items():
         for target in refused:

@@ -15,6 +15,7 @@ import pytest
 from onthedot.model.secret_text import MASK
 from tests.cluster.conftest import EXAMPLES
 from tests.cluster.nodes import Cluster, alive, post
+from tests.cluster.typed import html_of
 from tests.cluster.walking import Echo, ask
 from tests.services.process import NodeProcess
 from tests.services.waiting import until
@@ -84,6 +85,14 @@ async def test_jobs_of_it_fire(sqlite_url, cluster: Cluster, installed: dict[str
     assert await added.exited() == 0, added.output()
     await until(lambda: notes.read_text() == "good morning\ngood night\n", "what the command line added fires", 30)
     await shown_everywhere(node, installed)
+    shown = await html_of(node, run["id"])
+    assert f"{notes} has 13 bytes now" in shown
+    for path in (f"/jobs/{job['id']}", f"/jobs/{job['id']}/edit"):
+        status, page = await ask(node, "GET", path)
+        assert (status, "good morning" in page) == (200, True), path
+    doctor = NodeProcess("doctor", "--server", node.url, directory=node.directory, port=2, env=installed)
+    assert await doctor.exited() == 0, doctor.output()
+    assert "✓ plug-ins  notes\n" in doctor.output()
     assert log_lines(node, "plugin.broken") == []
     assert await node.stop() == 0
 

@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 
 from tests.cluster.nodes import post
+from tests.cluster.typed import html_of
 from tests.cluster.walking import ask
 from tests.services.process import COMMAND, NodeProcess
 from tests.services.waiting import until
@@ -84,6 +85,9 @@ async def test_from_upload_to_result(cluster, tmp_path):
         assert (whole["status"], whole["result"]) == ("DONE", {"day": 1}), whole
     assert await asyncio.to_thread(command, "runs", "logs", run["id"]) == 'counting\n{"day":1}\n'.replace(":1", ": 1")
     assert '{"day":1}' in (await asyncio.to_thread(command, "runs", "show", run["id"])).replace(" ", "")
+    shown = await html_of(node, run["id"])
+    assert "counting" in shown
+    assert "day" in shown
     await asyncio.to_thread(command, "scripts", "delete", script)
     found = await asyncio.to_thread(command, "doctor")
     assert "scripts   python in bubblewrap" in found

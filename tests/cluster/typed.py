@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.walking import ask
-from tests.docs.blocks import blocks_of
+from tests.docs.blocks import ROOT, blocks_of
 from tests.services.process import COMMAND, NodeProcess
 from tests.services.waiting import until
 
@@ -23,6 +23,7 @@ SHOWN = "1-1767225600000-m1"
 class TypedPage:
     def __init__(self, name: str, directory: Path) -> None:
         self.directory = directory
+        self.text = (ROOT / "docs" / name).read_text()
         self._blocks = blocks_of(f"docs/{name}")
 
     def block(self, words: str, language: str = "sh") -> str:

@@ -135,6 +135,7 @@ def show(
             ("next attempt", found.next_attempt_at),
             ("progress", progress_text(found)),
             ("outcome", outcome_text(found)),
+            ("reason", found.reason if found.error else None),  # without an error, the outcome says it
             ("request", request_text(found)),
             ("response", response_text(found)),
             ("result", result_text(found)),
