@@ -25,7 +25,7 @@ from tests.services.consumers import CONSUMERS, Consumer
 from tests.services.postgres import running_postgres
 from tests.services.simulated import FromKafka, FromSqs, running_kafka, running_sqs
 
-__all__ = ["PEERS", "Played", "play"]
+__all__ = ["PEERS", "RATE", "RATES", "Played", "play"]
 
 Running = Callable[[], AbstractContextManager[BrokerServer]]
 PEERS: dict[str, tuple[Running, Consumer]] = {
@@ -35,6 +35,8 @@ PEERS: dict[str, tuple[Running, Consumer]] = {
 }
 SIMULATED = {"kafka": "the relay before the mock cluster", "sqs": "the relay before moto"}
 TOPIC = "orders"
+RATE, RATES = 250.0, {"sqs": 50.0}
+"""Firings a second. A simulation that is slower than its calls come sees them time out and be repeated."""
 AHEAD = 3.0
 TARGET = {"type": "queue", "broker": "it", "body": {"a": 1}}
 POLICY = {"timeout": "5s", "retry": {"attempts": 100, "backoff": "200ms", "factor": 2, "max": "2s"}}
