@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
@@ -136,7 +137,9 @@ async def test_silence_is_heard_and_blindness_is_told(launch, tmp_path, free_por
             assert client.post("/metrics").status_code == 405
             assert client.get("/v1/jobs").status_code == 404
         node.kill()
+        killed = time.monotonic()
         await until(lambda: told.exists() and "no node is alive" in told.read_text(), "the alert of silence", 60)
+        print(f"the whole cluster was killed: told after {time.monotonic() - killed:.1f} s")
         assert len(pings) == 1
         metrics = httpx.get(f"http://127.0.0.1:{port}/metrics").text
         assert 'onthedot_witness_findings{kind="silent"} 1.0' in metrics

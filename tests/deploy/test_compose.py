@@ -65,6 +65,14 @@ class Stack:
         seen = (json.loads(line) for line in lines if line.startswith("{"))
         return Counter(each["run_id"] for each in seen if each["path"] == "/echo" and each["run_id"])
 
+    def tell_of_crashes(self) -> None:
+        """What the database says of a process of its own that was killed: if nobody here did that, a test that fails
+        for it says nothing of us."""
+        said = self.compose("logs", "--no-log-prefix", "--timestamps", "storage", check=False).splitlines()
+        crashes = [line for line in said if "terminated by signal" in line or "PANIC" in line]
+        if crashes:
+            sys.stdout.write("\n".join(["\nthe database crashed:", *crashes, ""]))
+
     def read_key(self) -> str:
         return self.compose("exec", "-T", "ui", "cat", "/run/onthedot/admin_key").strip()
 
@@ -85,6 +93,7 @@ def stack() -> Iterator[Stack]:
             made.key = made.read_key()
             yield made
         finally:
+            made.tell_of_crashes()
             made.compose("down", "--volumes", "--timeout", "5", check=False)
 
 
