@@ -7,7 +7,7 @@ WORKERS ?= 4
 export VENV PYTHON WORKERS
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test coverage test-pages test-deploy screenshots venv check sim hostile fuzz planted docs dist audit fix chaos lock bench bench-10m soak
+.PHONY: help run demo test coverage test-pages test-deploy test-manual screenshots venv check sim hostile fuzz planted docs dist audit fix chaos lock bench bench-10m soak
 
 help: ## list the targets
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -34,6 +34,9 @@ test-pages: venv ## walk every page of the dashboard in Chromium: both databases
 
 test-deploy: venv ## build the image, start compose.yaml on a real Docker Engine, kill and stop every container, count the firings; helm, promtool, systemd
 	DEPLOY=1 $(VENV)/bin/pytest -q -s -x --timeout 1500 tests/deploy
+
+test-manual: venv ## type every shell block of the manual in a network of its own (root); prints how many are run, and by which test
+	MANUAL=1 $(VENV)/bin/pytest -q -s --timeout 900 tests/manual
 
 screenshots: venv ## take pictures of a running demo into docs/images (ADDRESS=http://127.0.0.1:8000, FOLDER=…, ALL=1 for every page)
 	$(VENV)/bin/python scripts/screenshots.py $(if $(ADDRESS),--address $(ADDRESS)) $(if $(FOLDER),--folder $(FOLDER)) $(if $(ALL),--all)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -91,6 +92,18 @@ def test_once_without_a_store(cli, tmp_path):
     seen = cli("witness", "--once", "--store", f"sqlite:///{tmp_path}/none.db")
     assert (seen.code, seen.out.startswith("blind: the store can't be read")) == (1, True)
     assert not (tmp_path / "none.db").exists()
+
+
+def test_a_database_without_tables_can_not_be_read(cli, empty_postgres_url):
+    seen = cli("witness", "--once", "--json", "--store", empty_postgres_url)
+    why = "the store can't be read: the store has pending migrations: run `onthedot migrate`, or start a node"
+    assert (seen.code, seen.json["findings"][0]["kind"], seen.json["findings"][0]["text"]) == (1, "blind", why)
+
+
+def test_a_file_without_tables_can_not_be_read(cli, tmp_path):
+    sqlite3.connect(tmp_path / "empty.db").close()
+    seen = cli("witness", "--once", "--store", f"sqlite:///{tmp_path}/empty.db")
+    assert (seen.code, seen.out.startswith("blind: the store can't be read")) == (1, True)
 
 
 async def test_silence_is_heard_and_blindness_is_told(launch, tmp_path, free_port):

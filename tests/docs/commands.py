@@ -67,7 +67,6 @@ PROGRAMS = (
     "cat",
     "git",
     "grep",
-    "head",
     "install",
     "jq",
     "mkdir",

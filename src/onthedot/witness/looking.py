@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, cast
 
 import msgspec
 
 from onthedot.clock import SystemClock
+from onthedot.errors import OnTheDotError, StoreError
 from onthedot.model.duration import SECOND
 from onthedot.model.instant import format_instant
 from onthedot.model.proof import TenantProof
 from onthedot.store import Store, open_driver
 from onthedot.store.cluster.proofs import check_slots
-from onthedot.store.driver import Driver
+from onthedot.store.driver import Driver, Row
 from onthedot.store.migrate import check_version
 from onthedot.store.sqlite.reader import SqliteReader
 
@@ -66,7 +68,7 @@ class WitnessedStore:
         """Quick: whether anybody is there, and whether due work stands. `patient`: who has not looked for long does not
         call it silence; nodes that start together with the witness, or come back with the database, have not beaten
         yet."""
-        now, nodes = await self._store.now(), await self._driver.read(lambda tx: tx.rows("list_nodes"))
+        now, nodes = await self._store.now(), await self._nodes()
         beats = [row["beat_at"] for row in nodes if row["lost_at"] is None]
         if self._looks_since is None:
             self._looks_since = now
@@ -81,6 +83,17 @@ class WitnessedStore:
             text = f"{backlog.due:,} due runs are not started, the oldest for {backlog.oldest_ms // SECOND} s"
             return [WitnessFinding(kind="standing", text=text)]
         return []
+
+    async def _nodes(self) -> Sequence[Row]:
+        """A witness may start before the first migration, or be newer than the tables: then it sees nothing yet."""
+        try:
+            return await self._driver.read(lambda tx: tx.rows("list_nodes"))
+        except OnTheDotError:
+            raise
+        except Exception as error:
+            if await check_version(self._driver):
+                raise StoreError("the store has pending migrations: run `onthedot migrate`, or start a node") from error
+            raise
 
     async def slots(self, reach_ms: int) -> tuple[SlotsSeen, list[WitnessFinding]]:
         """Every slot of that long against the ledger, computed without the code that decides them."""
