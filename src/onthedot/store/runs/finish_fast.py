@@ -106,9 +106,9 @@ async def _record(
 async def _notice(driver: Driver, node: str, results: Sequence[Finished]) -> None:
     """A statement of its own, and only where a job was late: on time it costs nothing. Lost with its node, the job is
     noticed when it is late again."""
-    late = [result for result in results if result.run.recurring and is_late(result.lateness_ms)]
+    late = {result.run.job_id: result for result in results if result.run.recurring and is_late(result.lateness_ms)}
     if late:
-        noticed = noticed_of((result.run.tenant, True, item_of(node, result)) for result in late)
+        noticed = noticed_of((result.run.tenant, True, item_of(node, result)) for result in late.values())
         await driver.statement("notice_jobs", Rows(noticed), repeatable=True)
 
 
