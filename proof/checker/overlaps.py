@@ -53,12 +53,22 @@ def _replaced(story: Story, job: JobStory) -> Iterator[Violation]:
         rules = [version.rules for version in story.lives.versions.get(job.id, ())] or [rules_of(job.made.spec)]
         if not any(each.overlap == "replace" for each in rules):
             yield Violation(kind="overlap", text=f"{entry.id} was replaced, and its job does not ask for that")
-        elif any(row.id != entry.id and entry.due_at <= row.due_at <= _ended(story, entry) for row in job.rows):
+        elif any(_takes_the_lane(row, entry, _ended(story, entry)) for row in job.rows):
             continue
         elif _taken_back(story, entry):
             story.excuse("the clock was set back between a run and the one that replaced it")
         else:
             yield Violation(kind="overlap", text=f"{entry.id} was replaced, and no newer one had come")
+
+
+def _takes_the_lane(row: Entry | Live, entry: Entry, ended: int) -> bool:
+    """It had come by then, and is newer. What a user asked for gives way to a slot that waited already, too."""
+    if row.id == entry.id or row.due_at > ended:
+        return False
+    waited = row.kind == "scheduled" and (
+        isinstance(row, Live) or row.finished_at >= (entry.started_at or entry.due_at)
+    )
+    return entry.due_at <= row.due_at or (entry.kind != "scheduled" and waited)
 
 
 def _taken_back(story: Story, entry: Entry) -> bool:
