@@ -24,6 +24,7 @@ async def test_a_key_is_shown_once_and_then_only_its_beginning(keyed):
     assert key.startswith("otd_")
     assert len(key) > 40
     assert made.headers["location"] == f"/v1/keys/{info['id']}"
+    assert made.json()["id"] == info["id"]
     assert (info["name"], info["scope"], info["tenant"], info["revoked_at"]) == ("ci", "write", "default", None)
     assert info["expires_at"] == "2024-02-12T22:13:20.000Z"
     listed = await admin.get("/v1/keys")

@@ -37,6 +37,7 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApiKeyCreated(msgspec.Struct, frozen=True, kw_only=True):
+    id: int  # with which it is revoked
     key: str  # shown this once
     info: ApiKey
     first: bool = False  # the installation was open until now: from now on every request needs a key, on all nodes
