@@ -193,6 +193,18 @@ async def test_a_frozen_broker_keeps_what_it_has_and_fails_the_rest(party: Party
         await until(found_again, "it is connected again")
 
 
+async def test_a_job_without_a_timeout_does_not_wait_forever(party: Party, monkeypatch: pytest.MonkeyPatch):
+    """With one, the engine ends it."""
+    await party.prepare()
+    async with party.kind() as kind:
+        confirmed(await send(kind, party.call(1)))
+        with party.frozen():
+            monkeypatch.setattr("onthedot.targets.queue.kind.CONFIRMED_WITHIN", 0.3)
+            failed = await send(kind, party.call(2))
+        assert (failed.kind, failed.retryable) == ("timeout", True)
+        assert "within 0.3 s" in (failed.error or "")
+
+
 async def test_a_node_stops_although_its_broker_is_frozen(party: Party, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(link, "CLOSE_WITHIN", 0.3)
     await party.prepare()

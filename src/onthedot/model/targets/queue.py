@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from onthedot.errors import FieldProblem
-from onthedot.model.duration import SECOND, Duration
 from onthedot.model.field_note import FieldNote
 from onthedot.model.secret_text import MASK, is_secret_name
 from onthedot.model.targets.spec import Flag, TargetSpec, TargetSummary
@@ -24,7 +23,6 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class QueueTarget(TargetSpec, frozen=True, kw_only=True, tag="queue"):
-    default_timeout: ClassVar[Duration | None] = Duration(10 * SECOND)
     writes_log: ClassVar[bool] = False
     calls_back: ClassVar[bool] = True
     waits_for: ClassVar[str] = "broker"

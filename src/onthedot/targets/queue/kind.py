@@ -24,7 +24,10 @@ from onthedot.targets.queue.message import compose
 from onthedot.targets.registry import names
 from onthedot.targets.setup import KindSetup
 
-__all__ = ["Queues"]
+__all__ = ["CONFIRMED_WITHIN", "Queues"]
+
+CONFIRMED_WITHIN = 10.0
+"""Seconds that a message of a job without a timeout waits: one that hangs must not keep its slot forever."""
 
 
 class Queues(CoroutineKind):
@@ -77,10 +80,15 @@ class Queues(CoroutineKind):
         if setting is None or not _client(setting).installed:
             return Outcome(kind="refused", error=f"the broker {target.broker!r} is not available on this node")
         link = self._link(target.broker, setting)
+        own_limit = CONFIRMED_WITHIN if call.timeout is None else None
         try:
-            confirmed = await link.publish(compose(call, target), call.may_begin)
+            async with asyncio.timeout(own_limit):
+                confirmed = await link.publish(compose(call, target), call.may_begin)
         except NotAllowed:
             return NOT_BEGUN
+        except TimeoutError:
+            error = f"broker {target.broker}: it did not confirm the message within {CONFIRMED_WITHIN:g} s"
+            return Outcome(kind="timeout", retryable=True, error=error)
         except PublishFailed as failed:
             error = f"broker {target.broker}: {reason(failed, setting)}"
             detail = {"answered": True} if isinstance(failed, NobodyTakesIt) else {}
