@@ -120,7 +120,7 @@ _SCHEDULE = {
 
 _POLICY = {
     "timeout": FieldNote(
-        "How long one attempt may take. By default 3 s for webhooks (`TIMEOUT_SECONDS`), 10 s for queues, 24 h for "
+        "How long one attempt may take. By default 3 s for webhooks (`TIMEOUT_SECONDS`), 24 h for "
         "containers, Kubernetes Jobs and workflows, and no limit for the others.",
         {"timeout": "5m"},
     ),
