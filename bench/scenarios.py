@@ -83,6 +83,8 @@ def scenarios(mode: Mode, seconds: int | None = None, rate: int | None = None) -
         _listing(mode),
         _mix(mode),
         _pages(mode),
+        _dashboards(mode),
+        _bulk(mode),
         *_scale(mode),
     ]
 
@@ -445,6 +447,39 @@ def _pages(mode: Mode) -> Scenario:
         wanted=[Wanted("first contentful paint of the slowest page", "worst_ms", "at most", 300.0, unit=" ms")],
         rounds=1,
         patience=3600.0,
+    )
+
+
+def _dashboards(mode: Mode) -> Scenario:
+    count, rate, seconds = {"tiny": (10, 20, 2), "quick": (200, 50, 20)}.get(mode, (200, 50, 60))
+    return Scenario(
+        "dashboards",
+        f"{count} open dashboards at a node that makes {rate} calls per second",
+        "late_ms.p99",
+        [Entry("postgres", "dashboards")],
+        {"count": count, "rate": rate, "seconds": seconds},
+        wanted=[
+            Wanted(f"CPU of the node for {count} open dashboards", "node_cpu_percent", "at most", 5.0, unit=" %"),
+            Wanted(f"lateness p99 added by {count} open dashboards", "added_p99_ms", "at most", 0.5, unit=" ms"),
+        ],
+        rounds=1,
+    )
+
+
+def _bulk(mode: Mode) -> Scenario:
+    jobs, rate, seconds = {"tiny": (1000, 20, 15)}.get(mode, (100_000, 100, 60))
+    return Scenario(
+        "bulk",
+        f"Bulk pause of {jobs:,} jobs while {rate} others fire each second",
+        "seconds",
+        [Entry("postgres", "bulk_pause")],
+        {"jobs": jobs, "rate": rate, "seconds": seconds},
+        wanted=[
+            Wanted(f"bulk pause of {jobs:,} jobs", "seconds", "at most", 30.0, unit=" s"),
+            Wanted("lateness p99 meanwhile, to its calm value", "to_calm", "at most", 2.0, unit=" ×"),
+        ],
+        rounds=1,
+        also=["calm_ms.p99", "to_calm"],
     )
 
 

@@ -5,6 +5,7 @@ const sign = document.getElementById("live");
 const root = document.documentElement.dataset.root;
 
 const SOON = 1000;      // ms between two refreshes while things happen
+const APART = Math.random() * 600; // ms: hundreds of dashboards hear of a change at once, and must not all ask at once
 const ANYWAY = 10000;   // ms: a hint of another node may be lost
 const RECONNECT = 3000; // ms after a stream was refused
 const REFUSED = { 403: "not allowed any more", 404: "deleted meanwhile", 503: "database away" };
@@ -128,7 +129,7 @@ const soon = (ms) => { if (!waiting) waiting = setTimeout(refresh, ms); };
 let events = null, retry = 0, missed = false;
 const happened = () => {
   sign.classList.remove("beat"); void sign.offsetWidth; sign.classList.add("beat");
-  soon(Math.max(50, SOON - (Date.now() - updated)));
+  soon(Math.max(50 + APART, SOON - (Date.now() - updated)));
 };
 const start = () => {
   if (events) return;
