@@ -100,7 +100,7 @@ def _acts(service: Service, store: Store, jobs: Mapping[str, int]) -> list[tuple
         ("ben", patch("returns-sync", {"policy": {"retry": {"attempts": 4, "backoff": "2s"}}})),
         ("ben", lambda: finished(tiers)),
         ("anna", lambda: left_off(mail, service.abort_operation)),
-        ("deploy", patch("demand-forecast", {"params": {"horizon_days": 28}})),
+        ("deploy", patch("demand-forecast", {"params": {"days": 21}})),
         ("ines", lambda: left_off(forecasts, service.pause_operation)),
     ]
 

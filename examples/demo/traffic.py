@@ -12,6 +12,7 @@ from onthedot.client import AsyncClient
 from onthedot.errors import OnTheDotError
 from onthedot.model.duration import SECOND, Duration
 from onthedot.model.job import JobSpec
+from onthedot.model.policy import Policy
 from onthedot.model.schedule import Schedule
 from onthedot.model.targets import WebhookTarget
 
@@ -74,4 +75,5 @@ def _order(system: str, what: str, seconds: float, ports: dict[str, int], dice: 
         target=WebhookTarget(url=f"http://127.0.0.1:{ports[system]}/orders/{order}/{what}"),
         tags=["order", system],
         owner="shop",
+        policy=Policy(expires_in=Duration(40 * SECOND)),  # of a system that is away, no more than these wait
     )

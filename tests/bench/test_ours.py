@@ -215,3 +215,15 @@ def test_scripts_are_stored_once(postgres_url: str):
     assert stored["wal"] > 0
     assert figures["again"] == 0
     assert figures["gb_a_day"] == pytest.approx(stored["disk"] * 1_700_000 / 1e9)
+
+
+def test_open_dashboards(postgres_url: str):
+    figures = play("dashboards", store=postgres_url, count=5, rate=20, seconds=2)
+    assert figures["late_ms"]["p99"] > 0
+    assert figures["calm_cpu_percent"] > 0
+
+
+def test_a_bulk_pause_next_to_firings(postgres_url: str):
+    figures = play("bulk_pause", store=postgres_url, jobs=300, rate=20, seconds=4, calm=2)
+    assert figures["seconds"] > 0
+    assert figures["to_calm"] > 0
