@@ -168,4 +168,9 @@ def _finish(found: ImportedJobs, output: Path | None, as_json: bool) -> None:
     for lost in found.not_carried_over:
         say(told(lost), to=sys.stderr)
     if output is not None and not as_json:
-        say(f"Wrote {len(found.jobs)} jobs to {output}; {len(found.not_carried_over)} remarks.", to=sys.stderr)
+        said = f"Wrote {_number(len(found.jobs), 'job')} to {output}; {_number(len(found.not_carried_over), 'remark')}."
+        say(said, to=sys.stderr)
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
