@@ -39,7 +39,7 @@ WORKDIR /var/lib/onthedot
 EXPOSE 8000
 # Drains: stops claiming, lets running work end (GRACE, 10 s), then exits with 0.
 STOPSIGNAL SIGTERM
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --start-interval=1s --retries=3 \
+HEALTHCHECK --interval=10s --timeout=5s --start-period=150s --start-interval=2s --retries=3 \
     CMD ["python3", "-IS", "/usr/local/lib/onthedot/healthcheck.py"]
 ENTRYPOINT ["onthedot"]
 CMD ["serve"]

@@ -1,7 +1,7 @@
 """The image's health check: exit code 0 if the node here is ready; with the argument /healthz, if it is alive.
 
 Asks the API, or METRICS_PORT of a node without one; with a second argument that port, as for a witness, which has no
-role. A node that serves neither is healthy as long as it runs. It is started every second while a container starts, so
+role. A node that serves neither is healthy as long as it runs. It is started often while a container starts, so
 it imports little: a client library would cost more than the answer.
 """
 
