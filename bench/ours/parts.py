@@ -136,6 +136,7 @@ async def running(
     """`ready` is awaited when the targets are there and the node has not started yet."""
     chosen = {"concurrency": CONCURRENCY, "next_job_count": CONCURRENCY, **settings}
     async with targets:
+        calm_collector()  # as a server does
         if ready is not None:
             await ready()
         node = Node(
@@ -145,6 +146,5 @@ async def running(
             rng=random.Random(),
             settings=EngineSettings(**chosen),
         )
-        calm_collector()  # as a server does
         async with node:
             yield node

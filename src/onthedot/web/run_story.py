@@ -8,6 +8,7 @@ import msgspec
 
 from onthedot.model.instant import parse_rfc3339
 from onthedot.model.run import AttemptView, RefusedResult, RunView
+from onthedot.model.run_request import RunRequest
 from onthedot.web.words import how_long, node_name, sentence
 
 __all__ = ["TRIGGERS", "StoryEvent", "Verdict", "asked_by", "story_of", "trigger_words", "verdict_of", "waiting_words"]
@@ -270,7 +271,7 @@ def _ended(run: RunView, attempt: AttemptView) -> tuple[str, str, str]:
 
 
 def _is_webhook(run: RunView) -> bool:
-    return bool(run.request) and getattr(run.request, "url", None) is not None
+    return isinstance(run.request, RunRequest) and run.request.url is not None
 
 
 def _refused(late: RefusedResult, nodes: Mapping[str, str]) -> StoryEvent:
