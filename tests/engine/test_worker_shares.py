@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -202,51 +204,111 @@ def note():
 """
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-async def test_slow_functions_of_one_job_make_no_other_late(kind: str, tmp_path: Path, request: pytest.FixtureRequest):
-    url = f"sqlite:///{tmp_path}/s.db" if kind == "sqlite" else request.getfixturevalue("postgres_url")
-    (tmp_path / "shared_work.py").write_text(MODULE)
-    over, store = tmp_path / "over", await open_store(url)
-    targets = Targets([Functions(["shared_work"], processes=4, import_paths=[str(tmp_path)])])
+class Work:
+    """A node with four workers, and jobs that call functions of MODULE."""
 
-    async def job(function: str, seconds: float) -> int:
+    def __init__(self, store: Any, functions: Functions) -> None:
+        self.store, self.functions = store, functions
+
+    async def job(self, function: str, seconds: float) -> int:
         target = FunctionTarget(function=f"shared_work:{function}")
         new = spec(target, schedule=Schedule(in_=Duration(round(seconds * 1000))))
-        (view,) = await store.create_jobs([NewJob(tenant=1, spec=new)])
-        await store.notify("due")
-        return view.id  # type: ignore[union-attr]
+        (view,) = await self.store.create_jobs([NewJob(tenant=1, spec=new)])
+        await self.store.notify("due")
+        return view.id  # type: ignore[no-any-return]
 
-    async def runs(job_id: int, status: RunStatus) -> list[Any]:
-        return (await store.list_runs(1, RunFilter(job_id=job_id, status=status, limit=100))).items
+    async def call(self, job_id: int, over: Path, times: int = 1) -> None:
+        for _ in range(times):
+            await self.store.run_job(1, job_id, params={"until": str(over)})
+        await self.store.notify("due")
 
+    async def runs(self, job_id: int, status: RunStatus) -> list[Any]:
+        return list((await self.store.list_runs(1, RunFilter(job_id=job_id, status=status, limit=100))).items)
+
+    async def waiting(self, job_id: int) -> list[Any]:
+        return [run for run in await self.runs(job_id, "PENDING") if run.waiting == "slot"]
+
+    async def starts_on_time(self) -> None:
+        """Another job does."""
+        quick = await self.job("note", 0.3)
+        (done,) = await until(lambda: self.runs(quick, "DONE"))
+        assert done.lateness_ms is not None
+        assert done.lateness_ms < 1000
+
+
+@asynccontextmanager
+async def working(url: str, directory: Path) -> AsyncIterator[Work]:
+    (directory / "shared_work.py").write_text(MODULE)
+    store = await open_store(url)
+    functions = Functions(["shared_work"], processes=4, import_paths=[str(directory)])
+    targets = Targets([functions])
     try:
         clock, rng = SystemClock(), random.Random(1)
         async with targets, Node(store=store, targets=targets, clock=clock, rng=rng, settings=EngineSettings()) as node:
             await until(lambda: node.ready)
-            slow = await job("wait", 3600)
-            for _ in range(20):
-                await store.run_job(1, slow, params={"until": str(over)})
-            await store.notify("due")
+            yield Work(store, functions)
+    finally:
+        await store.close()
 
-            async def waiting() -> bool:
-                return len([run for run in await runs(slow, "PENDING") if run.waiting == "slot"]) == 17
 
-            await until(waiting, "all but three wait for a slot")
-            (one, *_) = [run for run in await runs(slow, "PENDING") if run.waiting == "slot"]
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/s.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+
+
+async def test_slow_functions_of_one_job_make_no_other_late(url: str, tmp_path: Path):
+    over = tmp_path / "over"
+    async with working(url, tmp_path) as work:
+        try:
+            slow = await work.job("wait", 3600)
+            await work.call(slow, over, 20)
+
+            async def all_others_wait() -> bool:
+                return len(await work.waiting(slow)) == 17
+
+            await until(all_others_wait, "all but three wait for a slot")
+            (one, *_) = await work.waiting(slow)
             assert (one.waiting_for, one.attempts, one.waiting_since is None) == (f"job:{slow}", [], False)
-            assert len(await runs(slow, "EXECUTING")) == 3
-            quick = await job("note", 0.3)
-            (done,) = await until(lambda: runs(quick, "DONE"))
-            assert done.lateness_ms is not None
-            assert done.lateness_ms < 1000
-            assert len(await runs(slow, "EXECUTING")) == 3
+            assert len(await work.runs(slow, "EXECUTING")) == 3
+            await work.starts_on_time()
+            assert len(await work.runs(slow, "EXECUTING")) == 3
+        finally:
             over.touch()
 
-            async def through() -> bool:
-                return len(await runs(slow, "DONE")) == 20
+        async def through() -> bool:
+            return len(await work.runs(slow, "DONE")) == 20
 
-            await until(through, "each of them had its turn")
-            assert all(len(run.attempts) <= 1 for run in await runs(slow, "DONE"))
-    finally:
-        over.touch()
-        await store.close()
+        await until(through, "each of them had its turn")
+        assert all(len(run.attempts) <= 1 for run in await work.runs(slow, "DONE"))
+
+
+async def test_a_brief_function_that_hangs_takes_no_more_than_its_share(url: str, tmp_path: Path):
+    over = tmp_path / "over"
+    over.touch()
+    async with working(url, tmp_path) as work:
+        try:
+            brief = await work.job("wait", 3600)
+            await work.call(brief, over, 40)
+
+            async def known() -> bool:
+                return len(await work.runs(brief, "DONE")) == 40
+
+            await until(known, "it is known to be brief")
+            over.unlink()
+            await work.call(brief, over)
+            await until(lambda: not work.functions.is_brief(FunctionTarget(function="shared_work:wait")), "it hangs")
+            await work.call(brief, over, 4)
+
+            async def two_wait() -> bool:
+                return len(await work.waiting(brief)) == 2
+
+            await until(two_wait, "all but three wait for a slot")
+            assert len(await work.runs(brief, "EXECUTING")) == 3
+            await work.starts_on_time()
+        finally:
+            over.touch()
+
+        async def through() -> bool:
+            return len(await work.runs(brief, "DONE")) == 45
+
+        await until(through, "each of them had its turn")

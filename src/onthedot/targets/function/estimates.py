@@ -10,13 +10,15 @@ hundred runs costs the database almost what one of a thousand does.
 
 from __future__ import annotations
 
-__all__ = ["AHEAD", "BRIEF", "PATIENCE", "SHORT", "DurationEstimates", "Throughput"]
+__all__ = ["AHEAD", "BRIEF", "HANGS", "PATIENCE", "SHORT", "DurationEstimates", "Throughput"]
 
 SHORT = 0.001
 PATIENCE = 0.002
 BRIEF = 0.01
 """Seconds: whoever waits for a worker that runs such functions is not late. Less than the ceiling: what was never
 called is not brief."""
+HANGS = 5 * BRIEF
+"""Seconds after which a call that has not ended makes its function one that is not brief, for as long as it goes on."""
 AHEAD = 64
 """Calls in one worker at most, the one that runs included."""
 MOMENT = 0.25

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from onthedot.targets.contract import Cause, Stop
 from onthedot.targets.exhaustion import Lacking, lack_of
-from onthedot.targets.function.estimates import AHEAD, BRIEF, PATIENCE, SHORT, DurationEstimates, Throughput
+from onthedot.targets.function.estimates import AHEAD, BRIEF, HANGS, PATIENCE, SHORT, DurationEstimates, Throughput
 from onthedot.targets.function.pending_call import PendingCall, Refused, WorkerDied
 from onthedot.targets.function.protocol import CallResult
 from onthedot.targets.function.worker import WorkerProcess
@@ -47,6 +47,7 @@ class WorkerPool:
         self._flow = Throughput()
         self._progress = 0.0  # when a call ended or a process was there, the last time
         self._ahead = 0  # reckoned once for many answers: it is asked for twice a call
+        self._long = 0  # … and how many processes are in a long call
 
     @property
     def pids(self) -> list[int]:
@@ -58,7 +59,15 @@ class WorkerPool:
         return self._ahead
 
     def is_brief(self, function: str) -> bool:
-        return self._estimates.expected(function) < BRIEF
+        """Of late, and unless one of its calls hangs now: that one tells nothing before it ends."""
+        return self._estimates.expected(function) < BRIEF and not (self._long and self._hangs(function))
+
+    def _hangs(self, function: str) -> bool:
+        since = time.monotonic() - HANGS
+        calls = (
+            asked for worker in (*self._all, *self._leaving) if worker.in_long_call for asked in worker.asked.values()
+        )
+        return any(asked.function == function and (asked.began or since) < since for asked in calls)
 
     # calls
 
@@ -198,8 +207,8 @@ class WorkerPool:
 
     def _reckon(self) -> None:
         """Processes that are stuck in a long call take nothing, however short the calls before were."""
-        moving = self._processes - sum(worker.in_long_call for worker in self._all)
-        behind = self._estimates.ahead * moving
+        self._long = sum(worker.in_long_call for worker in self._all)
+        behind = self._estimates.ahead * (self._processes - self._long)
         self._ahead = max(behind, self._flow.soon) if behind else 0
 
     # looking
