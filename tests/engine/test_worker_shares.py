@@ -104,6 +104,14 @@ async def test_half_of_them_it_has_whoever_has_the_others(factory: Factory):
     assert factory.workers.names == ["1-1", "1-2", "2-1", "2-2"]
 
 
+async def test_what_has_ended_leaves_its_place_in_the_half(factory: Factory):
+    factory.bring(*factory.of(1, 1, 2), *factory.of(2, 1))
+    factory.bring(*factory.of(2, 2))
+    factory.workers.end("1-1")
+    factory.bring(*factory.of(1, 3))
+    assert (factory.workers.names[-1], factory.away()) == ("1-3", [])
+
+
 async def test_what_waits_is_claimed_when_its_share_has_room_and_only_then(factory: Factory):
     factory.bring(*factory.of(1, 1, 2, 3, 4, 5))
     factory.away()

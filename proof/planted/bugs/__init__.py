@@ -13,6 +13,7 @@ notes                    what the end of a run causes elsewhere
 labels                   who takes what requires labels, and mailboxes
 destinations             what waits for a destination, limits and breakers
 groups                   what waits for its concurrency group
+worker_shares            how many workers one job or tenant may have
 open_runs outlives       work that goes on without a node: in the store, in the engine
 queue intake             messages to brokers, and from them
 callbacks                results that come later
@@ -54,6 +55,7 @@ from proof.planted.bugs import (
     scripts,
     times,
     verbs_sql,
+    worker_shares,
     workflows,
 )
 from proof.planted.plant import Bug
@@ -76,6 +78,7 @@ BUGS: tuple[Bug, ...] = (
     *labels.BUGS,
     *destinations.BUGS,
     *groups.BUGS,
+    *worker_shares.BUGS,
     *open_runs.BUGS,
     *outlives.BUGS,
     *callbacks.BUGS,

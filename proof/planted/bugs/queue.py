@@ -18,6 +18,15 @@ def _bug(name: str, what: str, where: str, part: str, instead: str, *tests: str)
 
 
 BUGS = (
+    code(
+        "queue: closing is interrupted",
+        "a client that is closed by who is cancelled leaves its connection open",
+        "onthedot.brokers.redis:close_client",
+        "await asyncio.wait({closing}, timeout=CLOSED_WITHIN)",
+        "closing.cancel()",
+        tests=("tests/targets/test_queue_link.py",),
+        unseen=_UNSEEN,
+    ),
     _bug(
         "a new id for each attempt",
         "a repeat after a lost confirmation can't be told from another message",
