@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import itertools
 import json
 import ssl
@@ -15,6 +16,8 @@ from typing import Any
 import pytest
 
 from onthedot.brokers import link
+from onthedot.brokers.link import BrokerLink
+from onthedot.brokers.message import Message
 from onthedot.model.run import Outcome
 from onthedot.model.targets import QueueTarget
 from onthedot.settings import BrokerSetting
@@ -125,6 +128,25 @@ async def test_many_at_once_are_all_confirmed(party: Party):
         outcomes = await asyncio.gather(*(send(kind, party.call(number)) for number in range(300)))
     assert len({json.dumps(confirmed(outcome)) for outcome in outcomes}) == 300
     assert sorted(message.id or "" for message in await party.consumed()) == sorted(f"7-{n}" for n in range(300))
+
+
+async def interrupted_while_it_connects(party: Party) -> None:
+    """At every moment of it, half a millisecond apart. What it leaves are tasks, and what these hold."""
+    setting, there = BrokerSetting(url=party.server.url), asyncio.all_tasks()
+    open_ = importlib.import_module(f"onthedot.brokers.{party.name}").connect
+    message = Message(id="1", topic=party.topic, key=None, headers={}, content_type="text/plain", body=b"")
+    for moment in range(60):
+        way = BrokerLink("it", setting, open_)
+        publishing = asyncio.ensure_future(way.publish(message, lambda: True))
+        await asyncio.wait({publishing}, timeout=moment * 0.0005)
+        publishing.cancel()
+        await way.close()
+        await asyncio.gather(publishing, return_exceptions=True)
+    await until(lambda: asyncio.all_tasks() <= there, "no task is left")
+
+
+async def test_who_is_interrupted_while_it_connects_leaves_nothing(party: Party):
+    await interrupted_while_it_connects(party)
 
 
 async def test_a_broker_that_is_away_is_told_at_once_and_found_again(party: Party, events: list[Event]):

@@ -14,7 +14,7 @@ from tests.services.brokers import BrokerServer
 from tests.services.simulated import FromKafka, FromSqs, SimulatedServer, running_kafka, running_sqs
 from tests.services.waiting import until
 from tests.targets.sending import send
-from tests.targets.test_queue_brokers import Party, confirmed
+from tests.targets.test_queue_brokers import Party, confirmed, interrupted_while_it_connects
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -46,6 +46,10 @@ async def test_kafka_confirms_and_another_client_reads(kafka: BrokerServer):
     assert json.loads(messages["7-1"].body) == {"n": 1}
     assert messages["7-1"].headers["key"] == "7-1"
     assert (messages["7-50"].headers["key"], messages["7-50"].headers["colour"]) == ("k", "red")
+
+
+async def test_who_is_interrupted_while_it_connects_to_kafka_leaves_nothing(kafka: BrokerServer):
+    await interrupted_while_it_connects(Party("kafka", kafka))
 
 
 async def test_a_kafka_that_refuses_for_a_while_has_each_message_in_the_end(kafka: SimulatedServer):

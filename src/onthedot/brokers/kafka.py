@@ -5,6 +5,8 @@ The key is the job's, or the run's id, so that a repeat goes to the same partiti
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
@@ -32,10 +34,11 @@ from onthedot.brokers.publisher import (
 )
 from onthedot.settings import BrokerAddress, BrokerSetting
 
-__all__ = ["connect", "login_of"]
+__all__ = ["connect", "login_of", "started"]
 
 GATHER_MS = 2
 ANSWERS_WITHIN_MS = 10_000
+STARTS_WITHIN = 0.5
 _FINAL = (InvalidTopicError, MessageSizeTooLargeError, RecordListTooLargeError, TopicAuthorizationFailedError)
 _BROKEN = (OutOfOrderSequenceNumber, ProducerClosed, ProducerFenced)
 
@@ -58,6 +61,18 @@ async def login_of(setting: BrokerSetting, address: BrokerAddress) -> dict[str, 
     }
 
 
+async def started(starting: Coroutine[Any, Any, None]) -> None:
+    """If it is interrupted, it may still come to its end: the library would leave its first connection open."""
+    task = asyncio.ensure_future(starting)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task}, timeout=STARTS_WITHIN)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        raise
+
+
 async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> KafkaPublisher:
     producer = AIOKafkaProducer(
         client_id="onthedot",
@@ -68,7 +83,7 @@ async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) 
         **await login_of(setting, address),
     )
     try:
-        await producer.start()
+        await started(producer.start())
     except BaseException:
         await producer.stop()
         raise

@@ -46,7 +46,13 @@ async def open_connection(setting: BrokerSetting, address: BrokerAddress) -> Abs
         f"{scheme}://{place}:{port}/{quote(address.path, safe='')}?heartbeat={HEARTBEAT}&name=onthedot", encoded=True
     )
     url = url.with_user(address.user or "guest").with_password(address.password or "guest")
-    return await aiormq.connect(url, context=await tls_context(setting, address))
+    connection = aiormq.Connection(url, context=await tls_context(setting, address))
+    try:
+        await connection.connect()
+    except BaseException:  # interrupted, it may be connected all the same
+        await connection.close()
+        raise
+    return connection
 
 
 async def connect(setting: BrokerSetting, address: BrokerAddress, lost: OnLost) -> RabbitPublisher:

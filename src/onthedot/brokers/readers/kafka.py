@@ -19,7 +19,7 @@ from aiokafka.errors import (
     UnknownMemberIdError,
 )
 
-from onthedot.brokers.kafka import login_of
+from onthedot.brokers.kafka import login_of, started
 from onthedot.brokers.reader import ReadFailed, Received, Subscription, TopicMissing
 from onthedot.settings import BrokerAddress, BrokerSetting
 
@@ -44,7 +44,7 @@ async def open_reader(setting: BrokerSetting, address: BrokerAddress, wanted: Su
     reader = KafkaReader(consumer)
     consumer.subscribe([wanted.topic], listener=reader.offsets)
     try:
-        await consumer.start()
+        await started(consumer.start())
         await _check_topic(consumer, wanted.topic)
     except BaseException:
         await consumer.stop()
@@ -70,7 +70,7 @@ async def examine(setting: BrokerSetting, address: BrokerAddress, wanted: Subscr
 @asynccontextmanager
 async def _started(consumer: AIOKafkaConsumer) -> AsyncIterator[AIOKafkaConsumer]:
     try:
-        await consumer.start()
+        await started(consumer.start())
         yield consumer
     finally:
         await consumer.stop()
