@@ -1,7 +1,7 @@
 """Our own scenarios of two versions of this repository in turns, on one server: what a change costs or saves.
 
-    git archive 4fc6111 | tar -x -C /tmp/before
-    python -m bench.turns /tmp/before drain drain_runs drain_webhooks create_http lateness --rounds 3
+    git worktree add --detach /tmp/before 4fc6111
+    python -m bench.turns /tmp/before drain drain_runs drain_webhooks lateness --rounds 3
 
 Each round plays each scenario of both, the other one first each time. What is told is the median of each figure that
 both have, and how they relate. Both run with the packages of this environment; `--also` names another tree in place of
