@@ -15,7 +15,7 @@ from onthedot.service import DEFAULT_TENANT
 from onthedot.store import Store
 from onthedot.store.cluster.partitions import make_ahead
 
-__all__ = ["past"]
+__all__ = ["OVERDUE", "past"]
 
 DAYS = 7
 RECURRING = 17 / 20
@@ -56,7 +56,7 @@ UNION SELECT tenant, 'failing', job_id, 0 FROM dead_letters
 ON CONFLICT DO NOTHING
 """
 _OVERDUE = """
-UPDATE runs SET id = job_id || '-' || $1, slot = $1, due_at = $1, ready_at = $1 WHERE id = ANY (ARRAY(
+UPDATE runs SET id = job_id || '-' || $1::bigint, slot = $1, due_at = $1, ready_at = $1 WHERE id = ANY (ARRAY(
     SELECT id FROM runs WHERE parked IS NULL ORDER BY id LIMIT $2))
 """
 _INCIDENTS = """

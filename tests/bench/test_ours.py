@@ -14,8 +14,10 @@ import asyncpg
 import pytest
 
 from bench.ours.creating import BODY
+from bench.ours.crowd import crowd
 from bench.ours.listing import filters as listed_filters
 from bench.ours.parts import spec
+from bench.ours.past import OVERDUE, past
 from bench.ours.wire import ClientRequest
 from bench.services import receiver as running_receiver
 from onthedot.api.http.paging import PAGING
@@ -227,3 +229,22 @@ def test_a_bulk_pause_next_to_firings(postgres_url: str):
     figures = play("bulk_pause", store=postgres_url, jobs=300, rate=20, seconds=4, calm=2)
     assert figures["seconds"] > 0
     assert figures["to_calm"] > 0
+
+
+async def test_a_past_that_every_page_shows(postgres_url: str):
+    await past(postgres_url, await crowd(postgres_url, 400), 2000)
+    connection = await asyncpg.connect(postgres_url)
+    for table in (
+        "history",
+        "dead_letters",
+        "job_stats",
+        "noticed_jobs",
+        "incidents",
+        "audit_log",
+        "operations",
+        "rollups",
+    ):
+        assert await connection.fetchval(f"SELECT count(*) FROM {table}"), table
+    overdue = "SELECT count(*) FROM runs WHERE slot < extract(epoch FROM now()) * 1000 AND id = job_id || '-' || slot"
+    assert await connection.fetchval(overdue) == OVERDUE
+    await connection.close()
