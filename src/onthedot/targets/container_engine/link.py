@@ -3,17 +3,12 @@ what is due waits for a node whose engine answers."""
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
-
 from onthedot.targets.container_engine.engine import ContainerEngine, EngineAbout, EngineRefused, FoundContainer
 from onthedot.targets.container_engine.http_client import EngineAway
+from onthedot.targets.reconnection import Reconnection
 from onthedot.telemetry import emit
 
 __all__ = ["EngineElsewhere", "EngineLink"]
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
-OPEN_WITHIN = 2.0
 
 
 class EngineElsewhere(Exception):
@@ -29,28 +24,20 @@ class EngineLink:
         self.place = place or "unknown"
         self.why = "the container engine was not asked yet"  # it does not answer
         self._is_told = False
-        self._lost = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._reconnection = Reconnection(self.look, lambda: self.about is not None, "onthedot-container-engine")
 
     async def open(self) -> None:
-        """An engine that hangs must not hold up the node."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(OPEN_WITHIN):
-                await self.look()
-        self._task = asyncio.create_task(self._keep(), name="onthedot-container-engine")
+        await self._reconnection.open()
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await self._reconnection.close()
 
     def lost(self, why: EngineAway) -> None:
         """A call found that it does not answer."""
         if self.about is not None:
             self.about = None
             self._tell(str(why))
-            self._lost.set()
+            self._reconnection.lost()
 
     async def is_at(self, place: str) -> bool:
         """Whether who answers now is this engine: only then is what it does not have gone."""
@@ -68,18 +55,6 @@ class EngineLink:
             raise EngineElsewhere
         return found
 
-    async def _keep(self) -> None:
-        pause = FIRST_PAUSE
-        while True:
-            if self.about is None and not await self.look():
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
-                continue
-            pause = FIRST_PAUSE
-            self._lost.clear()
-            await self._lost.wait()
-            await asyncio.sleep(pause)  # one that answers this and nothing else must not be asked without a pause
-
     async def look(self) -> bool:
         """Whether it answers now."""
         try:
@@ -87,7 +62,7 @@ class EngineLink:
         except (EngineAway, EngineRefused) as error:
             self.about = None
             self._tell(str(error))
-            self._lost.set()
+            self._reconnection.lost()
             return False
         if about.lacks is not None:
             self.about = None

@@ -3,20 +3,15 @@ meanwhile: what is due waits for a node that reaches its cluster."""
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
-
 import msgspec
 
 from onthedot.settings import KubernetesSetting
 from onthedot.targets.kubernetes.api import ApiAway, ApiRefused, KubernetesApi
 from onthedot.targets.kubernetes.objects import KubeJob
+from onthedot.targets.reconnection import Reconnection
 from onthedot.telemetry import emit
 
 __all__ = ["ClusterAbout", "ClusterElsewhere", "ClusterLink", "look_at"]
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
-OPEN_WITHIN = 5.0
 
 
 class ClusterElsewhere(Exception):
@@ -63,21 +58,13 @@ class ClusterLink:
         self.uid = setting.place or "unknown"
         self.namespace = setting.namespace or "default"
         self._is_told = False
-        self._lost = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._reconnection = Reconnection(self._look, lambda: self.about is not None, "onthedot-kubernetes-link")
 
     async def open(self) -> None:
-        """An API server that hangs must not hold up the node."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(OPEN_WITHIN):
-                await self._look()
-        self._task = asyncio.create_task(self._keep(), name="onthedot-kubernetes-link")
+        await self._reconnection.open()
 
     async def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        await self._reconnection.close()
         await self._api.close()
 
     def place(self, namespace: str) -> str:
@@ -89,7 +76,7 @@ class ClusterLink:
         if self.about is not None and (isinstance(why, ApiAway) or why.status == 401):
             self.about = None
             self._tell(str(why))
-            self._lost.set()
+            self._reconnection.lost()
 
     async def is_at(self, uid: str) -> bool:
         """Whether who answers now is this cluster: only then is what it does not have gone."""
@@ -111,18 +98,6 @@ class ClusterLink:
         if found is None:
             raise ClusterElsewhere
         return found
-
-    async def _keep(self) -> None:
-        pause = FIRST_PAUSE
-        while True:
-            if self.about is None and not await self._look():
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, LONGEST_PAUSE)
-                continue
-            pause = FIRST_PAUSE
-            self._lost.clear()
-            await self._lost.wait()
-            await asyncio.sleep(pause)  # one that answers this and nothing else must not be asked without a pause
 
     async def _look(self) -> bool:
         try:
