@@ -24,6 +24,7 @@ from onthedot.model.run import RunView
 from onthedot.web.day_slots import DaySlot, with_reasons
 from onthedot.web.definition import definition
 from onthedot.web.paced import Paced
+from onthedot.web.parts import load_slow
 from tests.api.conftest import client_of, serving
 from tests.api.executor import FAILED, OK, TinyNode
 
@@ -450,3 +451,21 @@ def viewed(**fields: Any) -> JobView:
     view = {**JOB, "policy": {}, "id": 1, "paused": False, "version": 1, "state": "active", "stats": {}, **fields}
     none = dict.fromkeys(("reason", "next_run", "last_run"))
     return convert({**view, **none, "created_at": "", "updated_at": ""}, JobView)
+
+
+async def test_what_takes_long_goes_on_and_is_there_for_whoever_asks_next(fake_clock):
+    paced, found, counted = Paced(), asyncio.Event(), 0
+
+    async def count() -> int:
+        nonlocal counted
+        counted += 1
+        await found.wait()
+        return counted
+
+    first = asyncio.ensure_future(load_slow(fake_clock, paced.going_on(fake_clock, "job", count, fresh=True), 0.1))
+    await fake_clock.advance(0.2)
+    assert (await first).pending
+    second = asyncio.ensure_future(load_slow(fake_clock, paced.going_on(fake_clock, "job", count), 0.1))
+    found.set()
+    assert (await second).value == 1
+    assert (await load_slow(fake_clock, paced.going_on(fake_clock, "job", count), 0.1)).value == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any
@@ -17,6 +18,8 @@ AT_MOST_EVERY = 0.5
 SHARE = 20
 """It takes at most one part in so many of the time."""
 KEPT = 200
+GIVEN_UP = 10.0
+"""Seconds."""
 
 
 class PacedValue(msgspec.Struct, frozen=True):
@@ -29,6 +32,27 @@ class PacedValue(msgspec.Struct, frozen=True):
 class Paced:
     def __init__(self) -> None:
         self._known: OrderedDict[Hashable, PacedValue] = OrderedDict()
+        self._under_way: dict[Hashable, asyncio.Task[Any]] = {}
+
+    async def going_on(
+        self, clock: Clock, key: Hashable, find: Callable[[], Awaitable[Any]], *, fresh: bool = False
+    ) -> Any:
+        """The same, but found to its end when who asked does not wait for it: whoever asks next finds it done, or waits
+        for the rest."""
+
+        async def bounded() -> Any:
+            async with clock.timeout(GIVEN_UP):
+                return await find()
+
+        def ended(task: asyncio.Task[Any]) -> None:
+            self._under_way.pop(key, None)
+            if not task.cancelled():
+                task.exception()  # if nobody waited for it, nobody asked
+
+        if key not in self._under_way:
+            self._under_way[key] = asyncio.create_task(self.get(clock, key, bounded, fresh=fresh), name="web.paced")
+            self._under_way[key].add_done_callback(ended)
+        return await asyncio.shield(self._under_way[key])
 
     async def get(self, clock: Clock, key: Hashable, find: Callable[[], Awaitable[Any]], *, fresh: bool = False) -> Any:
         """`fresh`: found anew whatever it takes. TimeoutError: it was given up a moment ago."""

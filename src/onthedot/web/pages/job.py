@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
@@ -34,7 +35,7 @@ from onthedot.web.heat_map import HeatMap, first_and_last, heat_map
 from onthedot.web.local_time import FireTime, fire_times, in_zone, read_instant
 from onthedot.web.paced import Paced
 from onthedot.web.page import asked_of, is_refresh, page, show
-from onthedot.web.parts import load_all
+from onthedot.web.parts import load_all, load_slow
 from onthedot.web.run_story import TRIGGERS, trigger_words
 
 __all__ = ["routes"]
@@ -46,6 +47,8 @@ VERSIONS = 20
 DAY_SLOTS = 1000
 DAY_RUNS = 200
 INCIDENTS = 10
+CALENDAR_SECONDS = 0.1
+"""Of a job with tens of thousands of runs it takes longer: it goes on, and is shown when it is there."""
 ASKED = (
     text("q", "Runs whose error, or whose reason for not being carried out, contains this text", longest=200),
     choice("status", "Runs with this status", get_args(RunStatus)),
@@ -127,7 +130,8 @@ async def job(request: Request) -> HttpResponse:
     wanted = _wanted(found, asked)
     clock, fresh = context_of(request).clock, not is_refresh(request)
     now, of_job = clock.now_ms(), (id(service), tenant, found.id)
-    calendar = _paced.get(clock, of_job, lambda: _calendar(service, tenant, found, now), fresh=fresh)
+    calendar = _paced.going_on(clock, of_job, lambda: _calendar(service, tenant, found, now), fresh=fresh)
+    days = asyncio.ensure_future(load_slow(clock, calendar, CALENDAR_SECONDS))
     parts = await load_all(
         clock,
         firings=_firings(service, tenant, found),
@@ -135,7 +139,6 @@ async def job(request: Request) -> HttpResponse:
         runs=_runs(service, tenant, wanted),
         chain=service.chain_of(tenant, found.id),
         answer=_answer(service, tenant, found, asked["at"], now),
-        calendar=calendar,
         day=_chosen_day(clock, service, tenant, found, asked["day"], fresh),
         warnings=_warnings(service, tenant, found),
         paused_by=_paused_by(service, tenant, found),
@@ -157,6 +160,7 @@ async def job(request: Request) -> HttpResponse:
         no_filters=dict.fromkeys(FILTERS),
         is_filtered=any(asked[name] is not None for name in FILTERS),
         typed={name: _typed(asked[name], found.schedule.tz) for name in ("at", "since", "until")},
+        calendar=await days,
         **parts,
     )
 

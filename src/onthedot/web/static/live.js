@@ -122,6 +122,7 @@ const refresh = async () => {
   } catch { trouble = "not connected"; }
   finally { busy = false; }
   say();
+  if (part.querySelector("[data-pending]")) soon(SOON); // it is being computed
   if (again) { again = false; soon(0); }
 };
 const soon = (ms) => { if (!waiting) waiting = setTimeout(refresh, ms); };
@@ -150,6 +151,7 @@ const stop = () => { clearTimeout(retry); if (events) events.close(); events = n
 let ticking = 0;
 if (part && sign) {
   start();
+  if (part.querySelector("[data-pending]")) soon(SOON);
   ticking = setInterval(() => { if (!document.hidden) { say(); if (Date.now() - updated > ANYWAY) soon(0); } }, 1000);
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) { stop(); clearTimeout(waiting); waiting = 0; } else { start(); soon(0); }
