@@ -106,7 +106,7 @@ async def test_the_run_that_is_started_says_by_what(api, app, fake_clock, outcom
     await api.post("/v1/jobs", json=job("b"))
     await api.post("/v1/jobs", json=job("a", on_finish=["b"]))
     run = (await api.post("/v1/jobs/by-key/a/run")).json()
-    assert run["trigger"] == {"kind": "manual"}
+    assert run["trigger"] == {"kind": "manual", "actor": "open"}
     await node.end(await node.claim(), outcome)
     carried = await store.carry_out_notes()
     assert carried is not None

@@ -199,9 +199,9 @@ async def test_preview_and_sync(server, client):
 async def test_keys(server, client):
     info = {"id": 1, "name": "ci", "scope": "write", "tenant": "default", "prefix": "otd_abc"}
     info |= {"created_at": AT, "expires_at": None, "revoked_at": None}
-    server.answer(201, {"key": "otd_abcdef", "info": info})
+    server.answer(201, {"key": "otd_abcdef", "info": info})  # as a server of the release before answers
     made = await client.create_key(ApiKeySpec(name="ci", scope="write", expires=Duration.parse("90d")))
-    assert made.key == "otd_abcdef"
+    assert (made.id, made.key) == (1, "otd_abcdef")
     assert server.seen[0].body["expires"] == "90d"
     server.answers[:] = []
     server.answer(200, {"items": [info]})

@@ -96,7 +96,8 @@ WRITES = {
     "carry_out_notes",
     "watch_groups",
     *("forget_noticed", "prove", "roll_up", "undelete_job", "skip_slot", "unskip_slot", "discard", "drain"),
-    *("abort_operation", "start_operation", "wait_for_operation", "work_off_operation"),
+    *("abort_operation", "pause_operation", "resume_operation"),
+    *("start_operation", "wait_for_operation", "work_off_operation"),
     "count_operation",  # asked for by POST
     *("begin_once", "keep_once"),
     "get_operation",  # as the one that works it off reads it

@@ -37,7 +37,10 @@ class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ApiKeyCreated(msgspec.Struct, frozen=True, kw_only=True):
-    id: int  # with which it is revoked
+    id: int = 0  # with which it is revoked: that of `info`, which alone says it on a server of the release before
     key: str  # shown this once
     info: ApiKey
     first: bool = False  # the installation was open until now: from now on every request needs a key, on all nodes
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "id", self.info.id)

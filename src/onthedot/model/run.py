@@ -12,6 +12,7 @@ from onthedot.model.run_request import RunRequest, RunResponse
 from onthedot.model.work import Work
 
 __all__ = [
+    "ASKED_KINDS",
     "NO_JOB",
     "Attempt",
     "ClaimedRun",
@@ -35,6 +36,8 @@ RunKind = Literal["scheduled", "manual", "backfill", "redrive", "chain"]
 SkipReason = Literal[
     "coalesced", "overlap", "late", "paused", "excluded", "deleted", "skipped", "chain_too_long", "restored"
 ]
+ASKED_KINDS: tuple[RunKind, ...] = ("manual", "backfill", "redrive")
+"""Of runs that somebody asked for; who that was is kept."""
 NO_JOB = -1
 """The version of the job of a run whose job was deleted."""
 _SUFFIX = {"scheduled": "", "manual": "-m", "backfill": "-b", "redrive": "-r", "chain": "-c"}

@@ -107,7 +107,7 @@ class KeyVerbs(ServiceBase):
         self.when_key_made()
         if made.salt != salt and credential is not None:
             key = _key_of(credential, made.salt)
-        return ApiKeyCreated(id=made.info.id, key=key, info=made.info, first=made.first)
+        return ApiKeyCreated(key=key, info=made.info, first=made.first)
 
     async def set_admin_key(self, key: str) -> bool:
         """The key that the settings name: stored hashed, valid from now on, the one before it revoked."""

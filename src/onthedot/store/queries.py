@@ -21,6 +21,7 @@ from onthedot.model.alerts import NO_ALERTING
 from onthedot.model.duration import HOUR, MINUTE
 from onthedot.model.histogram import BOUNDS
 from onthedot.model.instant import NEVER
+from onthedot.model.run import ASKED_KINDS
 from onthedot.plan import FIRINGS, LOOKAHEAD_MS
 from onthedot.plan.groups import TURN_MS
 from onthedot.plan.outcome import OVERDUE_MS
@@ -61,6 +62,7 @@ COUNTED = 1000
 """Runs that wait for one destination or group are counted so far."""
 
 _WORDS = {
+    "ASKED_KINDS": "({})".format(", ".join(f"'{kind}'" for kind in ASKED_KINDS)),
     "NEVER": str(NEVER),
     "BACKLOG_MS": str(BACKLOG_MS),
     "DUTY_MS": str(DUTY_MS),

@@ -26,7 +26,9 @@ class AsyncCluster(AsyncArea):
 
     async def node_names(self, ids: Iterable[str]) -> dict[str, str]:
         """Get the names of nodes by ID, up to 100, also of nodes that have stopped. Unknown ones are left out."""
-        query = {"ids": ",".join(ids)}
+        if not (asked := ",".join(ids)):
+            return {}
+        query = {"ids": asked}
         found = await self._http.call("GET", "/v1/nodes/names", ResultPage[NodeName], query=query)
         return {node.id: node.name for node in found.items}
 

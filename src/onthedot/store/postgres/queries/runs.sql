@@ -5,7 +5,7 @@
 r.id, r.job_id, r.slot, r.kind, r.state, r.due_at, r.parked, r.token, r.tries, r.losses, r.node, r.begun_at,
     r.attempts, r.parent, r.claimed_at, r.open, r.progress, r.waiting, r.waiting_since, r.requires, r.ready_at, r.group_key,
     (SELECT j.key FROM jobs j WHERE j.id = r.job_id) AS key,
-    CASE WHEN r.kind IN ('manual', 'backfill', 'redrive') THEN (SELECT a.actor FROM run_actors a WHERE a.run_id = r.id) END AS asked_by
+    CASE WHEN r.kind IN {ASKED_KINDS} THEN (SELECT a.actor FROM run_actors a WHERE a.run_id = r.id) END AS asked_by
 
 -- part: live
 {part live_run},
@@ -25,7 +25,7 @@ h.id, h.job_id, h.slot, h.kind, h.due_at, h.status, h.reason, h.token, h.tries, 
     h.finished_at, h.lateness_ms, h.duration_ms, h.outcome, h.error, h.attempts, h.parent, h.until_slot, h.slots,
     h.claimed_at,
     (SELECT j.key FROM jobs j WHERE j.id = h.job_id) AS key,
-    CASE WHEN h.kind IN ('manual', 'backfill', 'redrive') THEN (SELECT a.actor FROM run_actors a WHERE a.run_id = h.id) END AS asked_by
+    CASE WHEN h.kind IN {ASKED_KINDS} THEN (SELECT a.actor FROM run_actors a WHERE a.run_id = h.id) END AS asked_by
 
 -- part: ended
 {part ended_run},
