@@ -179,7 +179,7 @@ async def test_what_waits_for_a_confirmation_fails_when_the_broker_dies(party: P
         party.server.freeze()
         calls = [asyncio.create_task(send(kind, party.call(number))) for number in range(2, 30)]
         await until(lambda: kind.waiting("it") == 28)
-        party.server.restart(kill=True)
+        await asyncio.to_thread(party.server.restart, kill=True)  # the calls must hear that it died meanwhile
         outcomes = await asyncio.gather(*calls)
         assert {(outcome.kind, outcome.retryable) for outcome in outcomes} == {("error", True)}
 
