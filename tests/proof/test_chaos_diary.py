@@ -9,7 +9,7 @@ import asyncpg
 
 from onthedot.store import Store, open_store
 from proof.chaos.clock import TrueTime
-from proof.chaos.diary import READ, Note, events_of, pids_of, postgres_diary, sqlite_diary
+from proof.chaos.diary import READ, Note, events_of, pids_of, postgres_diary, sqlite_diary, timed
 from proof.checker.events import Claimed, Lost, Recorded
 from tests.store.hands import Hands, at, node_info
 
@@ -48,7 +48,7 @@ async def test_claims_records_and_losses_are_written_down(store_url: str) -> Non
     finally:
         await store.close()
     assert pids_of(notes) == {41: ["n1"], 42: ["n2"]}
-    events = list(events_of(notes, time))
+    events = list(events_of(timed(notes, time), time))
     assert [(e.node, e.run, e.token) for e in events if isinstance(e, Claimed)] == [
         ("n1", runs[first].id, 1),
         ("n1", runs[second].id, 1),
@@ -58,4 +58,7 @@ async def test_claims_records_and_losses_are_written_down(store_url: str) -> Non
     (lost,) = [e for e in events if isinstance(e, Lost)]
     assert lost.node == "n1"
     assert 0 <= lost.silent < 60_000
-    assert all(0 <= event.at <= time.now + 1000 for event in events)
+    ats = [event.at for event in events]
+    assert ats == sorted(ats)
+    assert ats[0] > 0
+    assert ats[-1] <= time.now + 1000

@@ -15,7 +15,7 @@ from proof.chaos.clock import TrueTime
 from proof.chaos.figures import figures_of
 from proof.chaos.harm import Harm
 from proof.chaos.nodes import NodeProcess
-from proof.chaos.record import in_trouble, read_received, timeouts_of
+from proof.chaos.record import TIMEOUT, in_trouble, read_received, timeouts_of
 from proof.chaos.repeats import repeats_of
 from proof.chaos.run import Cluster, Result
 from proof.chaos.sizes import SIZES
@@ -23,6 +23,7 @@ from proof.chaos.verdict import judge
 from proof.chaos.wire import Helper
 from proof.checker.events import Changed, Claimed, Crashed, Fault, History, Lost, Made, Received, Recorded, Stepped
 from proof.checker.ledger import Entry, Job, Ledger
+from proof.checker.story import SLACK
 from proof.report import told, write_report
 from proof.report.aims import aims_of
 from proof.report.timeline import timeline
@@ -272,12 +273,12 @@ def test_a_time_out_is_believed_only_if_it_lasted_that_long() -> None:
         return {"attempt": number, "outcome": outcome, "started_at": began, "finished_at": ended}
 
     told = [
-        attempt(1, "timeout", 1000, 4000),
-        attempt(2, "timeout", 1000, 3500),
+        attempt(1, "timeout", 1000, 1000 + TIMEOUT - SLACK),
+        attempt(2, "timeout", 1000, 1000 + TIMEOUT - SLACK - 1),
         attempt(3, "error", 1000, 4000),
         attempt(4, "timeout", None, 9000),
     ]
-    assert timeouts_of("1-1", told) == {("1-1", 1): (1000, 4000)}
+    assert timeouts_of("1-1", told) == {("1-1", 1): (1000, 1000 + TIMEOUT - SLACK)}
 
 
 def test_the_answer_counts_from_when_it_could_be_heard(tmp_path: Path) -> None:

@@ -61,6 +61,22 @@ class Played(Tale):
         return {violation.kind for violation in rule(self.story())}
 
 
+def clock_set_often() -> tuple[Ledger, dict[str, int]]:
+    """A played history with rows from before, between and after times at which the clock was set; and how often it had
+    been set when each run was recorded, as the diary knows by itself."""
+    for seed in range(1, 20):
+        history, ledger, _, _ = record(seed, minutes=2.0, kinds=("clock_ahead",))
+        story = Story(history, ledger)
+        known = {}
+        for entry in ledger.entries:
+            turn = story.lives.turns.get(entry.id, {}).get(entry.token)
+            if turn is not None and turn.recorded is not None:
+                known[entry.id] = sum(step.at < turn.recorded.at for step in story.steps)
+        if len(set(known.values())) > 2:
+            return ledger, known
+    pytest.fail("with none of the seeds the clock is set between runs")
+
+
 class TestWhenARowWasWritten:
     @pytest.mark.parametrize(("clock", "at"), [(0, 20_001), (1, 35_001)])
     def test_before_the_clock_was_set_or_after_it(self, clock: int, at: int) -> None:
@@ -72,13 +88,10 @@ class TestWhenARowWasWritten:
         assert tale.story().written(msgspec.structs.replace(tale.entries[0], clock=None)) is None
 
     def test_the_simulation_notes_it(self) -> None:
-        history, ledger, _, _ = record(3, minutes=2.0, kinds=("clock_ahead",))
-        story = Story(history, ledger)
-        assert {entry.clock for entry in ledger.entries} == set(range(1, len(story.steps) + 1))
-        for entry in ledger.entries:
-            turn = story.lives.turns.get(entry.id, {}).get(entry.token)
-            if turn is not None and turn.recorded is not None:  # the diary knows of these by itself
-                assert sum(step.at < turn.recorded.at for step in story.steps) == entry.clock
+        ledger, known = clock_set_often()
+        assert all(entry.clock is not None for entry in ledger.entries)
+        noted = {entry.id: entry.clock for entry in ledger.entries if entry.id in known}
+        assert noted == known
 
 
 class TestSlotsOfASchedule:
