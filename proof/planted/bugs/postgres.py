@@ -130,4 +130,37 @@ BUGS = (
         "ELSE least(x.ready_at,",
         "test_finish",
     ),
+    Bug(
+        name="postgres: no gap after a failover",
+        what="a new job gets the number of one that was acknowledged and lost with the old primary",
+        edits=(
+            Code(
+                "onthedot.store.postgres.lineage:_noted",
+                "await connection.fetch(_LEAVE_GAP, GAP)",
+                "pass",
+            ),
+        ),
+        tests=("tests/store/test_postgres_failover.py",),
+        unseen="the simulation's database has no standby; chaos has (`reused`)",
+    ),
+    Bug(
+        name="postgres: a failover is not told",
+        what="at-most-once runs may have been sent twice, and nobody says so",
+        edits=(Code("onthedot.store.postgres.lineage:Lineage.check", "if before is not None:", "if False:"),),
+        tests=("tests/store/test_postgres_failover.py",),
+        unseen="the simulation's database has no standby",
+    ),
+    Bug(
+        name="postgres: a frozen host hides the next",
+        what="of several hosts, a first one that accepts and never answers is waited for",
+        edits=(
+            Code(
+                "onthedot.store.postgres.connecting:PostgresConnector.connect",
+                "await self._first(asked, failed, SILENT)",
+                "await self._first(asked, failed, None)",
+            ),
+        ),
+        tests=("tests/store/test_postgres_connecting.py",),
+        unseen="the simulation's database has one address, and no network",
+    ),
 )
