@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from onthedot.descriptors import allowed
 from onthedot.echo import EchoServer
 from tests.cluster.nodes import Cluster, post, runs_heard
 from tests.cluster.walking import ask
@@ -69,3 +70,16 @@ async def test_descriptors_that_are_gone_while_it_runs(sqlite_url: str, cluster:
     _, metrics = await ask(node, "GET", "/metrics")
     assert "onthedot_node_short_total 0.0" not in metrics
     assert "onthedot_node_short_total" in metrics
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the limits of another process")
+async def test_it_starts_with_all_that_the_operator_allows(sqlite_url: str, cluster: Cluster):
+    """A process that was started by a shell, or by systemd, has a soft limit of 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1000), hard))
+    try:
+        node = cluster.start("--store", sqlite_url, env={"LC_ALL": "C.UTF-8"})  # which makes it a process of ours
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    await node.ready()
+    assert resource.prlimit(node.pid, resource.RLIMIT_NOFILE) == (allowed(), hard)

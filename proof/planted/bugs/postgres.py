@@ -131,6 +131,21 @@ BUGS = (
         "test_finish",
     ),
     Bug(
+        name="postgres: begun and not told is not recalled",
+        what="the answer to begin is lost, the job deleted or paused, and the run is sent half a minute later",
+        edits=(
+            Sql("recall_runs", "AND orders IS NULL", "AND orders IS NULL AND begun_at IS NULL", dialect="postgres"),
+            Sql(
+                "begin_runs",
+                "AND r.orders IS NULL",
+                "AND (r.orders IS NULL OR r.begun_at IS NOT NULL)",
+                dialect="postgres",
+            ),
+        ),
+        tests=("tests/store/test_delete_job.py", "tests/store/test_pause_resume.py"),
+        unseen=_UNSEEN,
+    ),
+    Bug(
         name="postgres: no gap after a failover",
         what="a new job gets the number of one that was acknowledged and lost with the old primary",
         edits=(
