@@ -115,7 +115,7 @@ def _late(story: Story, job: JobStory) -> Iterator[Violation]:
     for send, late in lateness(story, job):
         if late <= ON_TIME or late <= _allowed(story, job, send):
             continue
-        if send.run in story.waits or (late <= PLACE_SOON and _host_was_ill(story, send, send.at - late)):
+        if send.run in story.waits or (late <= PLACE_SOON and _host_had_no_room(story, send, send.at - late)):
             story.excuse("it waited for its destination")
         elif not_enough_slots(story, send, late):
             story.excuse("every node's slots were taken")
@@ -123,11 +123,28 @@ def _late(story: Story, job: JobStory) -> Iterator[Violation]:
             yield Violation(kind="late", text=f"{send.run} was sent {late} ms late at {send.at}, with nothing wrong")
 
 
-def _host_was_ill(story: Story, send: Received, due: int) -> bool:
+def _host_had_no_room(story: Story, send: Received, due: int) -> bool:
+    """It was ill, or its node had as many calls open to it as one host may have while others wait, left from then."""
     if not story.ledger.hosts:
         return False
     host = host_called(send)
-    return any(f.what == "host" and f.node == host and f.at <= send.at and f.until >= due for f in story.faults)
+    if any(f.what == "host" and f.node == host and f.at <= send.at and f.until >= due for f in story.faults):
+        return True
+    holder = next((turn.claim.node for turn in story.lives.turns.get(send.run, {}).values() if turn.send is send), None)
+    share = story.ledger.slots.get("webhook", 0) // 4 or 1
+    return holder is not None and _open_calls(story, holder, host, due) >= share
+
+
+def _open_calls(story: Story, node: str, host: str, at: int) -> int:
+    """Of this node to this host, at this moment."""
+    found = 0
+    for turns in story.lives.turns.values():
+        for turn in turns.values():
+            if turn.send is None or turn.claim.node != node or host_called(turn.send) != host:
+                continue
+            ended = turn.recorded.at if turn.recorded is not None else turn.send.at + turn.send.took
+            found += turn.send.at <= at <= ended
+    return found
 
 
 def _allowed(story: Story, job: JobStory, send: Received) -> int:

@@ -143,6 +143,21 @@ async def test_a_paused_job_comes_back_paused(store: Store, times: Times) -> Non
     assert found == [("deleted", MINUTE, None), ("paused", 2 * MINUTE, START + 3 * MINUTE)]
 
 
+async def test_a_paused_job_without_slots_left_has_ended(store: Store, times: Times) -> None:
+    """Its last slots passed in the pause: after the delete there is nothing that a resume could fire or record."""
+    job = await create(store, schedule={"every": "1m", "count": 3})
+    await store.pause_job(1, job.id)
+    await times.advance(4 * MINUTE)
+    await store.delete_job(1, job.id)
+    back = await store.undelete_job(1, job.id)
+    assert (back.state, back.next_run) == ("ended", None)
+    assert (await store.resume_job(1, job.id)).state == "ended"
+    slots = [(row["slot"], row["until_slot"]) for row in await history_of(store, job)]
+    assert {START + minute * MINUTE for minute in (1, 2, 3)} == {
+        slot for first, last in slots for slot in range(first, (last or first) + 1, MINUTE)
+    }, "each has its row, once"
+
+
 async def test_dead_letters_come_back_with_it(store: Store, times: Times) -> None:
     hands = Hands(store)
     await store.register(node_info(hands.node))

@@ -44,7 +44,14 @@ def what_is_left(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken
 
 
 def on_undelete(job: JobRecord, cursor_slot: int | None, now: int, taken: Taken = NOTHING_TAKEN) -> Change:
-    """`job` and `cursor_slot` as they were left. The cursor has no row; it is inserted anew."""
-    if job.state == "active" and not job.spec.schedule.one_off and (cursor_slot is None or cursor_slot <= now):
-        return after_gap(job, cursor_slot, now, taken, reason="deleted")
+    """`job` and `cursor_slot` as they were left. The cursor has no row; it is inserted anew. A paused job whose last
+    slot had passed when it was deleted has ended: there is nothing to resume."""
+    if not job.spec.schedule.one_off:
+        if job.state == "active" and (cursor_slot is None or cursor_slot <= now):
+            return after_gap(job, cursor_slot, now, taken, reason="deleted")
+        if job.state == "paused" and cursor_slot is None:
+            change = after_gap(job, None, now, taken, reason="deleted")
+            if change.state == "active":
+                return msgspec.structs.replace(change, state="paused", parked=True)
+            return change
     return msgspec.structs.replace(unchanged(job, cursor_slot), moved=True)
