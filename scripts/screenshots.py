@@ -14,6 +14,7 @@ import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from playwright.sync_api import Page, sync_playwright
 
@@ -114,6 +115,8 @@ def _values(address: str) -> dict[str, str]:
 
     job = first("/v1/jobs?q=returns-sync")
     run = first(f"/v1/runs?job_id={job['id']}&status=FAILED")
+    destination = first("/v1/destinations")["destination"]
+    scheme, _, host = destination.partition("//")
     return {
         "job_id": str(job["id"]),
         "run_id": run["id"],
@@ -122,9 +125,9 @@ def _values(address: str) -> dict[str, str]:
         "day": run["scheduled_for"][:10],
         "node_id": first("/v1/nodes").get("id", "none"),
         "operation_id": str(first("/v1/operations").get("id", 1)),
-        "destination": "http%3A%2F%2F127.0.0.1:9",
-        "scheme": "http:",
-        "host": "127.0.0.1:9",
+        "destination": quote(destination, safe=""),
+        "scheme": scheme,
+        "host": host,
         "key_id": str(first("/v1/keys").get("id", 1)),
     }
 

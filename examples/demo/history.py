@@ -6,6 +6,7 @@ Every slot that a job would have had since it was made has exactly one row, so t
 from __future__ import annotations
 
 import random
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -15,6 +16,7 @@ from examples.demo.tables import Tables
 from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import NEVER
 from onthedot.model.run import Outcome
+from onthedot.model.targets import WebhookTarget
 from onthedot.plan import cause_of, due_at, timetable_of
 from onthedot.store import Store
 
@@ -39,7 +41,7 @@ async def write_history(tables: Tables, store: Store, jobs: dict[int, DemoJob], 
         runs = []
         if not job.spec.schedule.one_off:
             until = next_slots.get(job_id, now)  # not `now`: a slot may have come while the jobs were made
-            runs = past_runs(job.story, job_id, _slots(job, made_at, until), now)
+            runs = past_runs(job.story, job_id, _slots(job, made_at, until), now, _port(job))
         await tables.change("UPDATE jobs SET created_at = $1, updated_at = $1 WHERE id = $2", [(made_at, job_id)])
         await tables.change("UPDATE job_versions SET at = $1 WHERE job_id = $2", [(made_at, job_id)])
         if runs:
@@ -47,6 +49,11 @@ async def write_history(tables: Tables, store: Store, jobs: dict[int, DemoJob], 
         total += len(runs)
     await _count(tables, store, now, days)
     return total
+
+
+def _port(job: DemoJob) -> int:
+    target = job.spec.target
+    return (urlsplit(target.url).port or 80) if isinstance(target, WebhookTarget) else 0
 
 
 def _slots(job: DemoJob, after: int, until: int) -> list[int]:

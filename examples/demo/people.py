@@ -60,6 +60,8 @@ async def write_changes(service: Service, store: Store, tables: Tables, jobs: Ma
         with in_the_name_of(person):
             await act()
         await _date_back(tables, newest, now - ago)
+    made_at = "(SELECT created_at FROM jobs j WHERE j.id = job_versions.job_id)"
+    await tables.change(f"UPDATE job_versions SET at = {made_at} WHERE version = $1", [(1,)])
 
 
 def _acts(service: Service, store: Store, jobs: Mapping[str, int]) -> list[tuple[str, Act]]:
@@ -98,10 +100,10 @@ def _acts(service: Service, store: Store, jobs: Mapping[str, int]) -> list[tuple
         ("deploy", patch("orders-import", {"policy": {"retry": {"attempts": 5}}})),
         ("ines", lambda: finished(stock)),
         ("ben", patch("returns-sync", {"policy": {"retry": {"attempts": 4, "backoff": "2s"}}})),
-        ("ben", lambda: finished(tiers)),
         ("anna", lambda: left_off(mail, service.abort_operation)),
         ("deploy", patch("demand-forecast", {"params": {"days": 21}})),
         ("ines", lambda: left_off(forecasts, service.pause_operation)),
+        ("ben", lambda: finished(tiers)),
     ]
 
 
@@ -117,6 +119,7 @@ class _Newest(msgspec.Struct, frozen=True):
     audit: int
     operation: int
     versions: frozenset[tuple[int, int]]
+    discarded: frozenset[str]
 
 
 async def _newest(tables: Tables) -> _Newest:
@@ -124,11 +127,23 @@ async def _newest(tables: Tables) -> _Newest:
         "SELECT coalesce(max(id), 0) FROM audit_log UNION ALL SELECT coalesce(max(id), 0) FROM operations"
     )
     versions = await tables.rows("SELECT job_id, version FROM job_versions")
-    return _Newest(audit[0], operation[0], frozenset((row[0], row[1]) for row in versions))
+    discarded = await tables.rows("SELECT run_id FROM discarded_letters")
+    return _Newest(
+        audit[0],
+        operation[0],
+        frozenset((row[0], row[1]) for row in versions),
+        frozenset(row[0] for row in discarded),
+    )
 
 
 async def _date_back(tables: Tables, before: _Newest, at: int) -> None:
     await tables.change("UPDATE audit_log SET at = $1 WHERE id > $2", [(at, before.audit)])
+    letters = {row[0] for row in await tables.rows("SELECT run_id FROM discarded_letters")} - before.discarded
+    await tables.change(  # after it failed, whenever the act was
+        "UPDATE discarded_letters SET discarded_at ="
+        " CASE WHEN failed_at > $1 THEN failed_at + 60000 ELSE CAST($2 AS bigint) END WHERE run_id = $3",
+        [(at, at, letter) for letter in letters],
+    )
     later = at + 40_000
     await tables.change(
         "UPDATE operations SET created_at = $1, updated_at = $2,"

@@ -42,7 +42,7 @@ CAUSES: dict[str, Cause] = {
         tried_again=False,
     ),
     "timeout": Cause({"kind": "timeout"}, "timed out after 3 s", 3000),
-    "refused": Cause({"kind": "error"}, "can't connect: Connection refused (127.0.0.1, port 5300)", 2),
+    "refused": Cause({"kind": "error"}, "can't connect: Connection refused (127.0.0.1, port {port})", 2),
     "mismatch": Cause(
         {"kind": "error", "exception": "ValueError"},
         "ValueError: ledger main: 2 payments without an invoice (DE-20418, DE-20433)",
@@ -93,12 +93,13 @@ class PastRun(msgspec.Struct, frozen=True, kw_only=True):
     log: str | None
 
 
-def past_runs(story: Story, job_id: int, slots: list[int], now: int) -> list[PastRun]:
+def past_runs(story: Story, job_id: int, slots: list[int], now: int, port: int) -> list[PastRun]:
+    """`port`: of what it calls."""
     dice = random.Random(job_id)  # the same company each time
-    return [_run(story, job_id, slot, now, dice) for slot in slots]
+    return [_run(story, job_id, slot, now, port, dice) for slot in slots]
 
 
-def _run(story: Story, job_id: int, slot: int, now: int, dice: random.Random) -> PastRun:
+def _run(story: Story, job_id: int, slot: int, now: int, port: int, dice: random.Random) -> PastRun:
     outage = story.outage if 0 <= slot - (now - now % DAY - 3 * DAY + 14 * HOUR) < 45 * MINUTE else None
     broken = now - slot < story.broken_for
     lateness = _lateness(story, dice) + (dice.randint(2_000, 40_000) if outage and dice.random() < 0.3 else 0)
@@ -119,7 +120,7 @@ def _run(story: Story, job_id: int, slot: int, now: int, dice: random.Random) ->
                 started_at=at,
                 finished_at=at + took,
                 outcome="ok" if cause is None else cause.outcome["kind"],
-                error=None if cause is None else cause.error,
+                error=None if cause is None else cause.error.replace("{port}", str(port)),
             )
         )
         if cause is None or not cause.tried_again or len(attempts) >= story.attempts:
@@ -139,7 +140,7 @@ def _run(story: Story, job_id: int, slot: int, now: int, dice: random.Random) ->
         lateness_ms=lateness,
         duration_ms=took,
         outcome=msgspec.json.encode(outcome).decode(),
-        error=None if cause is None else cause.error,
+        error=attempts[-1].error,
         attempts=msgspec.json.encode(attempts).decode() if len(attempts) > 1 else None,
         log=story.log,
     )
