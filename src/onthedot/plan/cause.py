@@ -12,7 +12,7 @@ from onthedot.model.targets.spec import Target
 __all__ = ["LONGEST_CAUSE", "cause_of"]
 
 LONGEST_CAUSE = 200
-_EXACT = re.compile(r"(exit code -?\d+|timed out after [\d.]+ s|killed by \w+)")
+_EXACT = re.compile(r"(exit code -?\d+|timed out after [\d.]+ s|killed by \w+|missed: [a-z ,-]+ within \w+)")
 """Texts of ours whose number is what they say."""
 _REFUSED = re.compile(r"\[Errno 111\]|connection refused|connect call failed", re.IGNORECASE)
 _UUID = re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE)
