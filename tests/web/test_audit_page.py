@@ -49,6 +49,16 @@ async def test_changes_are_shown_with_filters(site):
     assert (await site.get("/audit?verb=nothing")).status_code == 422
 
 
+async def test_operations_are_linked_and_instants_are_as_on_other_pages(site):
+    job = (await site.post("/v1/jobs", json=JOB)).json()
+    await site.post(f"/v1/jobs/{job['id']}/pause", json={"note": "stock count", "until": "2099-11-24T05:50:13.332Z"})
+    asked = {"verb": "tag", "filter": {"ended": False}, "params": {"add": ["x"]}}
+    operation = (await site.post("/v1/operations", json=asked)).json()["id"]
+    shown = (await site.get("/audit")).text
+    assert f'<a href="/operations/{operation}">operation {operation}: tag, 1 to do</a>' in shown
+    assert "until 2099-11-24 05:50:13 UTC" in shown
+
+
 async def test_the_diff_of_a_version_is_found_on_whichever_page_it_stands(site, monkeypatch):
     monkeypatch.setattr(job_versions, "LISTED", 2)
     job = (await site.post("/v1/jobs", json=JOB)).json()

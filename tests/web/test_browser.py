@@ -79,6 +79,17 @@ async def test_a_wall_shows_all_in_one_screen(site, watched, size):
     assert seen.complaints == []
 
 
+async def test_a_wall_display_opened_on_a_phone_is_as_wide_as_the_phone(site, watched):
+    app, base = site
+    await app.context.service.create_job(1, job("nightly", name="Nightly report"))
+    seen = await watched(390, "light")
+    await seen.page.goto(f"{base}/?wall=true")
+    await expect(seen.page.get_by_text("due and waiting")).to_be_in_viewport()
+    ends = "Math.max(...[...document.querySelectorAll('main *')].map(each => each.getBoundingClientRect().right))"
+    assert await seen.page.evaluate(ends) <= 390
+    assert seen.complaints == []
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_the_first_page_loads_clean_at_every_width_and_colour(site, watched, width, scheme):

@@ -86,6 +86,15 @@ async def test_the_last_runs_are_a_strip_with_words_and_the_reason_is_there(site
     assert "avg 12 ms" in text
 
 
+async def test_a_one_off_whose_run_has_not_ended_is_under_way(site, app, fake_clock):
+    node = TinyNode(app.context.service.store)
+    await node.register()
+    await site.post("/v1/jobs", json={**JOB, **ONCE, "schedule": {"in": "1s"}})
+    await fake_clock.advance(2)
+    assert await node.claim()
+    assert '<span class="none">under way</span>' in (await site.get("/jobs")).text
+
+
 async def test_headings_sort_up_and_down(site):
     for key in ("b", "a", "c"):
         await site.post("/v1/jobs", json={**JOB, "key": key})

@@ -189,7 +189,7 @@ def test_concerns_are_in_words_and_the_worst_is_first():
         ("bad", "more than 100 jobs are failing"),
         ("bad", "3 runs go on where no node reaches them"),
         ("warn", "2 jobs are late"),
-        ("warn", "12 due runs wait, up to 1.5 min"),
+        ("warn", "12 due runs wait (up to 1.5 min)"),
     ]
     assert concerns_of() == []
 

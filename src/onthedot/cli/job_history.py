@@ -65,7 +65,7 @@ def restore(
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Change a job back to what it was at version N. It stays paused or not; its present secrets are kept."""
+    """Change a job back to version N. Whether it is paused does not change; its present secrets are kept."""
     with connected(server, key) as client:
         found = find_job(client, job)
         done = client.restore_version(found.id, version, if_match=found.version)

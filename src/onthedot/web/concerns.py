@@ -102,7 +102,7 @@ def _of_backlog(backlog: BacklogCount) -> Iterable[Concern]:
     elif backlog.due and (backlog.oldest_ms or 0) > WAITS_TOO_LONG:
         waits = "waits" if backlog.due == 1 else "wait"
         since = how_long(backlog.oldest_ms)
-        yield Concern("warn", f"{count_words(backlog.due, 'due run')} {waits}, up to {since}", "/runs?due=true")
+        yield Concern("warn", f"{count_words(backlog.due, 'due run')} {waits} (up to {since})", "/runs?due=true")
     away = sum(backlog.unreached.values())
     if away:
         words = "goes on where no node reaches it" if away == 1 else "go on where no node reaches them"

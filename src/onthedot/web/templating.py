@@ -89,6 +89,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["relative"] = words.relative
     environment.filters["utc"] = words.utc
     environment.filters["timetable"] = words.timetable_words
+    environment.filters["instants"] = words.instants
     environment.filters["in_zone"] = words.in_zone
     environment.filters["kind"] = words.kind_words
     environment.filters["number"] = words.number

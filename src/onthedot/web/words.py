@@ -21,6 +21,7 @@ __all__ = [
     "expression",
     "how_long",
     "in_zone",
+    "instants",
     "kind_words",
     "node_name",
     "number",
@@ -67,8 +68,13 @@ def schedule_words(schedule: Schedule) -> str:
 
 def timetable_words(words: str) -> str:
     """As `describe` says it, with a capital, and an instant as pages write it."""
-    words = re.sub(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z", r"\1 \2 UTC", words)
+    words = instants(words)
     return words[:1].upper() + words[1:]
+
+
+def instants(words: str) -> str:
+    """A text with its instants as pages write them."""
+    return re.sub(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d+)?Z", r"\1 \2 UTC", words)
 
 
 def expression(schedule: Schedule) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from starlette.requests import Request
 
 from onthedot.api.auth import may
 from onthedot.api.context import principal_of, service_of, tenant_of
 from onthedot.api.http.query_params import choice, text
 from onthedot.api.http.responses import HttpResponse
-from onthedot.model.audit_entry import AUDIT_VERBS
+from onthedot.model.audit_entry import AUDIT_VERBS, AuditEntry
 from onthedot.web.page import asked_of, page, show
 
 __all__ = ["routes"]
@@ -32,6 +34,7 @@ async def audit(request: Request) -> HttpResponse:
     verbs = [(verb, VERB_WORDS.get(verb) or verb.replace("_", " ")) for verb in AUDIT_VERBS]
     values = {
         "entries": found.items,
+        "operations": {each.id: number for each in found.items if (number := _operation(each)) is not None},
         "next": found.next,
         "verbs": verbs,
         "is_filtered": is_filtered,
@@ -39,6 +42,12 @@ async def audit(request: Request) -> HttpResponse:
         "verb_words": VERB_WORDS,
     }
     return await show(request, "audit.html", asked=asked, **values)
+
+
+def _operation(entry: AuditEntry) -> int | None:
+    """The operation that was started, paused, resumed or aborted, as the summary begins with it."""
+    named = re.match(r"operation (\d+):", entry.summary or "") if entry.verb.endswith("_operation") else None
+    return int(named[1]) if named else None
 
 
 routes = [audit]
