@@ -85,7 +85,7 @@ async def add_past(tables: Tables, job_id: int, now: int) -> None:
     story = Story(takes_ms=900, fails=0.2, causes=("unprocessable", "mismatch"), late_ms=1500)
     slots = [now - now % HOUR - hours * HOUR for hours in range(DAY // HOUR, 0, -1)]
     rows, logs, dead = [], [], []
-    for place, run in enumerate(past_runs(story, job_id, slots, now)):
+    for place, run in enumerate(past_runs(story, job_id, slots, now, 9)):
         mark, failed = MARKS[place % len(MARKS)], place in (20, 22)
         outcome = msgspec.json.encode(
             {
