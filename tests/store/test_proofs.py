@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from onthedot.model.duration import Duration
@@ -100,6 +101,28 @@ async def test_what_people_do_is_no_alarm(hands: Hands, times: Times, store: Sto
     proof = await found(hands, times)
     assert (proof.missing, proof.twice, proof.offences) == (0, 0, [])
     assert proof.left_out > 0
+
+
+async def test_labels_move_no_slot(hands: Hands, times: Times, store: Store):
+    named, tagged, both = [await hands.job(every(MINUTE), key=key) for key in ("named", "tagged", "both")]
+    await live(hands, times, 10)
+    await store.update_job(1, named, lambda was: msgspec.structs.replace(was, name="Named", owner="ann"))
+    await live(hands, times, 2)
+    await store.update_job(1, tagged, lambda was: msgspec.structs.replace(was, tags=["a"]))
+    await store.update_job(1, tagged, lambda was: msgspec.structs.replace(was, tags=["a", "b"]))
+    await store.pause_job(1, both)
+    await store.resume_job(1, both)
+    await live(hands, times, 3)
+    await store.update_job(1, both, lambda was: msgspec.structs.replace(was, tags=["a"]))
+    await live(hands, times, 1)
+    proof = await found(hands, times)
+    assert (proof.missing, proof.twice, proof.offences) == (0, 0, [])
+    assert 10 <= proof.left_out <= 13, "what `both` decided before it was paused"
+    assert proof.expected >= 16 + 16 + 4
+    slot = (await hands.ledger(tagged))[2]["slot"]
+    await hands.sql(f"DELETE FROM history WHERE job_id = {tagged} AND slot = {slot}")
+    (offence,) = (await found(hands, times)).offences
+    assert (offence.job_id, offence.slot) == (tagged, slot), "before its tags changed"
 
 
 async def test_portions_and_a_round_that_takes_too_long(

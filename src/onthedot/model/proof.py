@@ -66,7 +66,8 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """Slots that should have been decided from `since` to `until`, and those that were. All times RFC 3339.
 
     `ok`: none is missing, none was decided twice, and the check is recent; null: no check has ended yet. `waiting`:
-    due, and about to be claimed. `left_out`: slots before the last change of their job, or beyond its newest 5,000.
+    due, and about to be claimed. `left_out`: slots before the last change of their job (other than of its name,
+    owner or tags), or beyond its newest 5,000.
     `unchecked_jobs`: jobs whose schedule the check does not understand. `complete` false: there are so many jobs that
     the check covered only `jobs` of them; the next one continues with the others. The first 100
     offences of each problem are listed.

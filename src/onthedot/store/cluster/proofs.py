@@ -2,8 +2,9 @@
 that decides, from the rows as they are. In portions, by the node that holds the duty; the answer is kept to be read.
 
 No false alarm is worth more than a slot more that was looked at. A job is checked from its last change on: an edit, a
-pause or a resume may have moved slots before it. Jobs that are not active are left out. What looks wrong is looked at
-again at the end of the round, for rows move while we read.
+pause or a resume may have moved slots before it. Only changes of its name, owner or tags are known to move none. Jobs
+that are not active are left out. What looks wrong is looked at again at the end of the round, for rows move while we
+read.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from onthedot.model.duration import DAY, MINUTE
 from onthedot.model.instant import NEVER
 from onthedot.model.proof import Offence, Problem, ProofRound, TenantProof
 from onthedot.model.schedule import Schedule
+from onthedot.store.cluster.timed_since import timed_since
 from onthedot.store.driver import Driver, Row, Transaction
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
@@ -200,8 +202,9 @@ async def _verdicts(
     """Of each job that has anything to check: tenant, key, id, and how it stands."""
     found = []
     portion, slots = list[_Expected](), 0
+    since = await timed_since(tx, [row for row in jobs if row["updated_at"] > max(row["created_at"], round_.since)])
     for place, row in enumerate(jobs):
-        expected = _expected(round_, row)
+        expected = _expected(round_, row, since.get(row["id"], row["updated_at"]))
         if expected is not None:
             portion.append(expected)
             slots += len(expected.slots)
@@ -215,8 +218,8 @@ async def _verdicts(
     return found
 
 
-def _expected(round_: _Round, row: Row) -> _Expected | None:
-    """The slots of a job that must have been decided; None: none, or nobody can say."""
+def _expected(round_: _Round, row: Row, since: int) -> _Expected | None:
+    """The slots of a job that must have been decided; None: none, or nobody can say. `since`: of its present times."""
     proof = round_.of(row["tenant"])
     try:
         facts = _facts(row)
@@ -224,7 +227,7 @@ def _expected(round_: _Round, row: Row) -> _Expected | None:
     except (CannotTell, msgspec.DecodeError):
         proof.unchecked_jobs += 1
         return None
-    changed = row["updated_at"] + (AFTER_CHANGE if row["updated_at"] > row["created_at"] else 0)
+    changed = since + (AFTER_CHANGE if since > row["created_at"] else 0)
     checked = [slot for slot in slots if slot >= changed][-MOST_SLOTS:]
     proof.left_out += len(slots) - len(checked)
     proof.jobs += 1

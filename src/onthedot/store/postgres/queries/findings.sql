@@ -10,7 +10,7 @@ DELETE FROM findings WHERE name = $1;
 INSERT INTO findings ({columns DutyFinding}) SELECT {columns DutyFinding x} FROM {rows DutyFinding};
 
 -- part: proof_job
-SELECT id, tenant, key, spec, anchor_at, created_at, updated_at FROM jobs
+SELECT id, tenant, key, spec, version, anchor_at, created_at, updated_at FROM jobs
 
 -- name: proof_jobs
 -- Jobs from $1 to $2 whose slots must have been decided: of one-offs also those that ended after $3.
@@ -19,6 +19,12 @@ WHERE id > $1 AND id <= $2 AND (state = 'active' OR (one_off AND state = 'ended'
 
 -- name: proof_suspects
 {part proof_job} WHERE id = ANY ($1::bigint[]) AND (state = 'active' OR (one_off AND state = 'ended')) ORDER BY id;
+
+-- name: newest_versions
+-- So many versions of each of these jobs, the newest first.
+SELECT v.job_id, v.version, v.at, v.verb, v.spec FROM jobs j
+JOIN job_versions v ON v.job_id = j.id AND v.version > j.version - $2
+WHERE j.id = ANY ($1::bigint[]) ORDER BY v.job_id, v.version DESC;
 
 -- name: proof_runs
 SELECT r.id, r.job_id, r.slot, r.cursor FROM {rows CheckedJob}
