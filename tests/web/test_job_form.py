@@ -94,6 +94,22 @@ async def test_the_meaning_is_told_as_one_types_and_nothing_is_saved(site):
     assert (await site.get("/v1/jobs")).json()["items"] == []
 
 
+@pytest.mark.parametrize(
+    ("path", "text", "wrong"),
+    [
+        ("schedule.cron", "99 3 * * *", "The minute field is not valid"),
+        ("schedule.tz", "Europe/Nowhere", "Unknown time zone"),
+        ("schedule.start", "x", "Not a valid date and time"),
+    ],
+)
+async def test_a_wrong_schedule_is_told_though_other_fields_are_still_empty(site, path, text, wrong):
+    typed = {**texts_of({"schedule": JOB["schedule"], "target": {"type": "webhook"}}), path: text, "act": "check"}
+    told = (await site.post("/jobs/new", data=typed, headers={**OURS, "x-onthedot-live": "1"})).text
+    problems = dict(re.findall(r'<li data-path="([^"]+)"[^>]*>(.*?)</li>', told, re.DOTALL))
+    assert set(problems) == {path, "target.url"}
+    assert problems[path].startswith(wrong)
+
+
 async def test_what_a_change_does_is_told_before_it_is_saved(site):
     job = (await site.post("/v1/jobs", json=JOB)).json()
     at = f"/jobs/{job['id']}/edit"

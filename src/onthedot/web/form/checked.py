@@ -57,7 +57,7 @@ async def check_form(service: Service, tenant: int, loose: Mapping[str, Any], jo
     try:
         seen = await service.preview(schedule, count=NEXT)
     except Invalid as invalid:
-        return FormCheck(problems=problems or invalid.problems)
+        return FormCheck(problems=(*problems, *invalid.problems))  # a target without a URL does not hide them
     return FormCheck(
         spec=None if problems else spec,
         problems=problems,
