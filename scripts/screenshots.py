@@ -29,7 +29,7 @@ TALLEST = 1500
 
 CHOSEN = {
     "overview": "/",
-    "jobs": "/jobs?schedule=cron&sort=name",
+    "jobs": "/jobs?sort=name",
     "job": "/jobs/{job_id}",
     "run": "/runs/{run_id}",
 }

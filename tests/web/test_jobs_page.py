@@ -65,6 +65,7 @@ async def test_every_filter_is_in_the_address_and_ended_jobs_are_hidden(site, ap
         assert (page.status_code, titles(page.text)) == (200, expected), query
     chosen = (await site.get("/jobs?target=command&failing=true")).text
     assert '<option value="command" selected>' in chosen
+    assert '<option value="every">Interval</option>' in chosen
     assert 'name="failing" value="true" checked' in chosen
     assert '<details class="more" open>' in chosen
     assert 'href="/jobs?target=command&amp;failing=true&amp;status=all">Search ended jobs, too' in chosen

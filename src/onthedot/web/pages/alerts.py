@@ -13,6 +13,7 @@ from onthedot.web.page import action, asked_of, done, page, show
 
 __all__ = ["routes"]
 
+CONDITION_WORDS = {"in_a_row": "Failures in a row"}
 ASKED = (
     text("job", "ID or key of the job", longest=200),
     choice("condition", "What was found", CONDITIONS),
@@ -34,7 +35,7 @@ async def alerts(request: Request) -> HttpResponse:
         incidents=found.items,
         next=found.next,
         channels=service.list_channels(),
-        conditions=[(each, each.replace("_", " ").capitalize()) for each in CONDITIONS],
+        conditions=[(each, CONDITION_WORDS.get(each) or each.replace("_", " ").capitalize()) for each in CONDITIONS],
         is_filtered=any(asked[name] for name in ("job", "condition", "state")),
     )
 

@@ -25,6 +25,7 @@ from onthedot.web.parts import load
 __all__ = ["JobRow", "filter_of", "routes", "row_of"]
 
 PAGE = 100
+SCHEDULES = [("cron", "Cron"), ("every", "Interval"), ("at", "Date and time"), ("in", "Delay")]
 ASKED = (
     text("q", "Words in the key, name, tags or target", longest=200),
     choice("status", "State; all: ended jobs, too, which are hidden otherwise", (*get_args(JobState), "all")),
@@ -99,7 +100,7 @@ async def jobs(request: Request) -> HttpResponse:
         is_filtered=any(value for name, value in asked.items() if name != "sort"),
         states=STATES,
         targets=[(kind, words.kind_words(kind)) for kind in specs()],
-        schedules=[(kind, kind) for kind in SCHEDULE_KINDS if kind != "rrule"],
+        schedules=SCHEDULES,
         results=[(status, words.status_words(status).capitalize()) for status in LAST_STATUSES],
     )
 
