@@ -221,7 +221,7 @@ def _expired(story: Story, job: JobStory) -> Iterator[Violation]:
             continue
         if any(turn.begun and turn.token < first.token for _, turn in turns):
             story.excuse("it had begun in time, and nobody can say that it was not sent")
-        elif any(_changed_and_lost(story, job, turn) for _, turn in turns if turn.token < first.token):
+        elif any(_changed_and_lost(story, job, turn, first) for _, turn in turns if turn.token < first.token):
             story.excuse("its job was changed before its node was lost: nobody knows by which policy it was sent")
         elif not story.steady(first.claim.at - 5000, first.send.at):
             story.excuse("the database's clock was set before a run expired")
@@ -234,9 +234,12 @@ def _expired(story: Story, job: JobStory) -> Iterator[Violation]:
             yield Violation(kind="expired", text=text)
 
 
-def _changed_and_lost(story: Story, job: JobStory, turn: Turn) -> bool:
+def _changed_and_lost(story: Story, job: JobStory, turn: Turn, following: Turn) -> bool:
+    """By a user, before the run was taken back from the lost node: at the latest when it was claimed again."""
     loss = story.losses.get(turn.claim.node)
-    return loss is not None and loss.at >= turn.claim.at and story.lives.touched(job.id, turn.claim.at, loss.at)
+    if loss is None or loss.at < turn.claim.at:
+        return False
+    return story.lives.touched(job.id, turn.claim.at, max(loss.at, following.claim.at))
 
 
 def _jittered(story: Story) -> Iterator[Violation]:
