@@ -145,7 +145,9 @@ async def test_a_slow_part_says_so_and_the_rest_stands(site, app, fake_clock, mo
         await asyncio.sleep(0)
         await fake_clock.advance(0.05)
     text = (await asking).text
-    assert '<h2>Proof</h2></div><p class="part-error" role="status">This part could not be loaded: it took longer' in text
+    assert (
+        '<h2>Proof</h2></div><p class="part-error" role="status">This part could not be loaded: it took longer' in text
+    )
     assert "The forecast is being computed" in text
     assert "What could be checked is firing on time" in text
 
