@@ -15,6 +15,7 @@ from onthedot.api.http.query_params import read_query
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.operations import operation
 from onthedot.model.bulk import BulkCount, BulkOperation, BulkRequest
+from onthedot.service import Repeat
 
 __all__ = ["routes"]
 
@@ -71,6 +72,12 @@ async def get_operation(request: Request) -> HttpResponse:
     return responses.json(await service_of(request).get_operation(tenant_of(request), operation_id_of(request)))
 
 
+async def _asked(request: Request) -> tuple[int, int, Repeat | None]:
+    """Of a verb on an operation: whose, which one, and the key under which it is carried out once."""
+    await read_optional_json(request, EmptyBody)
+    return tenant_of(request), operation_id_of(request), await idempotency_key(request)
+
+
 @operation(
     "POST",
     "/v1/operations/{operation_id}/abort",
@@ -87,9 +94,7 @@ async def abort_operation(request: Request) -> HttpResponse:
 
     It stops after the current portion. What is done stays done.
     """
-    await read_optional_json(request, EmptyBody)
-    operation_id, key = operation_id_of(request), await idempotency_key(request)
-    return responses.json(await service_of(request).abort_operation(tenant_of(request), operation_id, key))
+    return responses.json(await service_of(request).abort_operation(*await _asked(request)))
 
 
 @operation(
@@ -108,9 +113,7 @@ async def pause_operation(request: Request) -> HttpResponse:
 
     It rests after the current portion, also across restarts of the server, until it is resumed or aborted.
     """
-    await read_optional_json(request, EmptyBody)
-    operation_id, key = operation_id_of(request), await idempotency_key(request)
-    return responses.json(await service_of(request).pause_operation(tenant_of(request), operation_id, key))
+    return responses.json(await service_of(request).pause_operation(*await _asked(request)))
 
 
 @operation(
@@ -129,9 +132,7 @@ async def resume_operation(request: Request) -> HttpResponse:
 
     It goes on where it was paused.
     """
-    await read_optional_json(request, EmptyBody)
-    operation_id, key = operation_id_of(request), await idempotency_key(request)
-    return responses.json(await service_of(request).resume_operation(tenant_of(request), operation_id, key))
+    return responses.json(await service_of(request).resume_operation(*await _asked(request)))
 
 
 routes = [start_operation, list_operations, get_operation, abort_operation, pause_operation, resume_operation]
