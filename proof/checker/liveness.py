@@ -10,6 +10,7 @@ from proof.checker.groups import same_group
 from proof.checker.ledger import Entry, Live
 from proof.checker.lives import Version
 from proof.checker.story import LOOKAHEAD, JobStory, Story, Violation
+from proof.checker.worker_share import had_its_share
 from proof.model.rules import Rules, rules_of
 from proof.oracle.slots import is_one_off, slots_of
 
@@ -55,7 +56,12 @@ def _stuck(story: Story, live: Live) -> str | None:
     if live.parked is None:
         if not live.cursor and live.ready_at > _waits_until(story, live):
             return f"will not be ready before {live.ready_at}"
-        return "overdue" if live.ready_at < now - STUCK else None
+        if live.ready_at >= now - STUCK:
+            return None
+        if had_its_share(story, live, since=story.ledger.at - STUCK):
+            story.excuse("its job had its share of the workers all the time")
+            return None
+        return "overdue"
     if live.parked == "lane":
         others = [other for other in story.ledger.live if other.job == live.job and other.id != live.id]
         held = any(other.state == "running" or (other.parked is None and not other.cursor) for other in others)
