@@ -11,6 +11,7 @@ from proof.checker.ledger import Entry, Live
 from proof.checker.lives import Turn
 from proof.checker.story import SETTLE, JobStory, Story, Violation
 from proof.model.rules import rules_of
+from proof.oracle.slots import is_one_off, slots_of
 
 __all__ = ["check_overlaps"]
 
@@ -155,6 +156,9 @@ class _Lane:
             if any(version.rules.catch_up == "all" for version in self.story.lives.versions.get(self.job.id, ())):
                 self.story.excuse("an older slot of the backlog replaced a newer one")
                 return
+            if self._newer_taken_back(entry, written):
+                self.story.excuse("the clock was set back, and the row of a slot that had replaced another is gone")
+                return
             yield Violation(kind="overlap", text=f"{entry.id} was replaced at {when}, and no newer one had come")
 
     def _somebody_waited(self, entry: Entry, when: int) -> bool:
@@ -177,6 +181,19 @@ class _Lane:
             row.kind == "scheduled" and entry.slot < row.slot and row.due_at <= entry.finished_at
             for row in self.job.rows
         )
+
+    def _newer_taken_back(self, entry: Entry, written: int) -> bool:
+        """Given up itself by a clock that was ahead, a slot that has not come has no row any more once the clock is
+        right; and with another schedule since, or without its job, it does not come again."""
+        lowest, job = self.story.lowest_after(written), self.job
+        known = [place for place, segment in enumerate(job.segments) if segment.at <= written]
+        if not known or (known[-1] == len(job.segments) - 1 and job.row is not None):
+            return False
+        segment = job.segments[known[-1]]
+        if lowest >= entry.finished_at or is_one_off(segment.schedule):
+            return False
+        after = max(entry.slot, lowest)
+        return bool(slots_of(segment.schedule, anchor=segment.begin, after=after, until=entry.finished_at))
 
     def _waited(self, run: str, due: int, first: Turn) -> Iterator[Violation]:
         """skip: it never waits. queue: until the lane is free. replace: until who holds it is stopped."""

@@ -157,6 +157,47 @@ class TestLanes:
             "one that was not does replace it"
         )
 
+    @pytest.mark.parametrize(
+        ("given_up", "clock", "edited", "excused"),
+        [
+            (20_001, 0, 25_000, True),
+            (20_001, 0, 35_000, True),
+            (20_001, 0, None, False),  # its schedule still has the newer one
+            (20_001, 0, 12_000, False),  # it had it no more
+            (20_001, 1, 40_000, False),  # the clock was right
+            (19_999, 0, 25_000, False),  # the newer one had not come
+        ],
+    )
+    def test_replaced_by_a_slot_that_was_taken_back(
+        self, given_up: int, clock: int, edited: int | None, excused: bool
+    ) -> None:
+        """That of 20 s replaced that of 10 s and was given up itself. Then the clock is set back to 15 s, and its
+        schedule was replaced: it has no row any more, and does not come again."""
+        tale = Played(overlap="replace").ran(0, 15_000, 21_000).ran(0, 33_000, 39_000)
+        if edited is not None:
+            tale.wrote("edit", edited, wish={"schedule": {"cron": "0 0 1 1 *"}})
+        tale.entry(10_000, "skipped", reason="overlap", token=0, slots=1, finished_at=BEGIN + given_up, clock=clock)
+        story = tale.story()
+        assert [violation.kind for violation in check_overlaps(story)] == ["overlap"] * (not excused)
+        assert (
+            story.excuses["the clock was set back, and the row of a slot that had replaced another is gone"] == excused
+        )
+
+    @pytest.mark.parametrize("deleted", [True, False])
+    def test_replaced_by_a_slot_that_was_taken_back_and_does_not_come_without_its_job(self, deleted: bool) -> None:
+        tale = Played(overlap="replace").ran(0, 15_000, 21_000)
+        tale.entry(10_000, "skipped", reason="overlap", token=0, slots=1, finished_at=BEGIN + 20_001, clock=0)
+        if deleted:
+            tale.wrote("delete", 32_000).jobs.clear()
+        assert tale.breaks(check_overlaps) == (set() if deleted else {"overlap"})
+
+    def test_replaced_by_a_slot_that_lies_before_what_the_clock_was_set_to(self) -> None:
+        """Nobody takes that back."""
+        tale = Played({"every": "7s"}, overlap="replace").ran(0, 11_000, 16_000)
+        tale.wrote("edit", 25_000, wish={"schedule": {"cron": "0 0 1 1 *"}})
+        tale.entry(7_000, "skipped", reason="overlap", token=0, slots=1, finished_at=BEGIN + 14_001, clock=0)
+        assert tale.breaks(check_overlaps) == {"overlap"}
+
 
 class TestWhatWaits:
     def test_a_retry_that_comes_in_an_hour(self) -> None:
