@@ -30,13 +30,14 @@ from tests.engine.test_dispatcher import Bench
 TIMEOUT = Outcome(kind="timeout", retryable=True, error="timed out")
 GONE = Outcome(kind="error", error="no such page")
 A, B = "webhook@http://a", "webhook@http://b"
+LIMITED = Profile(has_destinations=True)
 
 
 class Hosts(Desk):
     """Calls go to the host of the URL, and end when the test says so."""
 
-    def __init__(self, sender: FakeSender) -> None:
-        super().__init__(sender, begins=True, profile=Profile(has_destinations=True))
+    def __init__(self, sender: FakeSender, profile: Profile = LIMITED) -> None:
+        super().__init__(sender, begins=True, profile=profile)
 
     def destination(self, target: WebhookTarget) -> str | None:
         return "/".join(target.url.split("/")[:3])
@@ -100,6 +101,13 @@ class Town(Bench):
         return self.destinations.report(64, lambda instant: round(instant * 1000))
 
 
+class Village(Town):
+    """Its webhooks could name their hosts, and have no destinations."""
+
+    def furnish(self) -> None:
+        self.hosts = Hosts(self.sender, Profile())
+
+
 @pytest.fixture
 def town(fake_clock: FakeClock) -> Town:
     return Town(fake_clock)
@@ -158,6 +166,16 @@ async def test_of_two_slots_one_destination_has_both_and_the_rest_goes_back_to_a
     await town.patience_ends()
     assert [(item.run_id, item.token) for item in town.written if isinstance(item, Return)] == [("2-1", 1)]
     assert town.away() == []
+
+
+async def test_a_kind_without_destinations_has_none_to_wait_for(fake_clock: FakeClock):
+    town = Village(fake_clock)
+    town.take(*town.to("a", *range(11)))
+    for number in range(3):
+        town.hosts.end(f"{number}-1")
+    assert town.hosts.names[8:] == ["8-1", "9-1", "10-1"], "whoever waited for a slot has one"
+    await town.patience_ends()
+    assert town.away() == [], "nobody would look there for them"
 
 
 async def test_they_wait_here_for_a_destination_that_gets_through_them(town: Town):

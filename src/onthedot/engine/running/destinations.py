@@ -141,11 +141,14 @@ class Destinations:
     # starting and ending calls
 
     def of(self, run: ClaimedRun) -> CallPlace | None:
-        """Who would be called by it; None: nobody in particular, or others have called already."""
+        """Who would be called by it; None: nobody in particular, or others have called already. A kind that has no
+        destinations is not asked: nobody would look in the store for what waits there for one of them."""
         if run.work is not None:
             return None
         target = run.spec.target
         kind = self._targets.kind_of(target)
+        if not kind.profile.has_destinations:
+            return None
         name = kind.destination(target)
         if name is None:
             return None
