@@ -14,7 +14,7 @@ from onthedot.engine.look_times import LookTimes
 from onthedot.engine.membership.health import StoreHealth
 from onthedot.engine.messages import Claimed, Return
 from onthedot.engine.running.destinations import Destinations
-from onthedot.engine.tuning import DESTINATIONS_KNOWN, DESTINATIONS_MOST, NO_SLOT_MS
+from onthedot.engine.tuning import CLAIM_AGAIN, DESTINATIONS_KNOWN, DESTINATIONS_MOST, NO_SLOT_MS
 from onthedot.model.destination import DestinationLoad, waits_range
 from onthedot.model.duration import Duration
 from onthedot.model.run import ClaimedRun, Outcome
@@ -502,6 +502,18 @@ async def test_a_breaker_that_is_open_for_nobody_is_forgotten(town: Town, fake_c
     assert town.breaker() == "open", "somebody waits"
     town.destinations.brought(A, 1, town.claim())
     assert town.breaker() == "closed"
+
+
+async def test_behind_those_that_wait_for_their_lanes_are_others(town: Town, fake_clock: FakeClock):
+    """A claim that brought none and says that there is more: the next one is not left to the poll."""
+    look_times, now = town.wiring.look_times, fake_clock.monotonic()
+    town.destinations.waits(A)
+    look_times.looked(now, None, gap=1.0)
+    town.destinations.brought(A, 1, town.claim(next_ready=town.claim().now))
+    assert look_times.latest <= now + CLAIM_AGAIN
+    look_times.looked(now, None, gap=1.0)
+    town.destinations.brought(A, 1, town.claim())
+    assert look_times.latest == now + 1.0, "that was all"
 
 
 async def test_the_report_tells_how_long_the_last_calls_took(town: Town, fake_clock: FakeClock):

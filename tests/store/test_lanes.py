@@ -52,6 +52,22 @@ async def test_after_the_finish_the_next_slot_fires(hands: Hands, times: Times):
     await hands.check()
 
 
+async def test_behind_those_that_find_their_lane_held_there_is_more(hands: Hands, times: Times):
+    """They had the room of the claim: who takes what it brought for all there is leaves the others until they look
+    again (seed 985: up to a second for each claim of what waited for a host that was well again)."""
+    job = await running_at_first_slot(hands, times, "queue")
+    await hands.store.run_job(1, job)
+    other = await hands.job(every(MINUTE))
+    await hands.store.run_job(1, other)
+    claim = await hands.claim(limit=2)
+    assert len(claim.runs) < 2
+    assert claim.next_ready == claim.now
+    claims = [await hands.claim(limit=2) for _ in range(2)]
+    assert other in {run.job_id for each in (claim, *claims) for run in each.runs}
+    assert claims[-1].next_ready != claims[-1].now, "that was all"
+    await hands.check()
+
+
 class TestQueue:
     async def test_one_waits_and_is_released_by_the_finish(self, hands: Hands, times: Times):
         job = await hands.job(every(MINUTE), overlap="queue")

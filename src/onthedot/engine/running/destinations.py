@@ -272,7 +272,7 @@ class Destinations:
         if len(claim.runs) < limit and (claim.next_ready is None or claim.next_ready > claim.now):
             place.waited_for = False
             del self._waited_for[requires]
-        elif claim.runs and place.breaker.since is None:
+        elif place.breaker.since is None:  # also if it brought none: those that it saw may wait for their lane
             self._look_times.look_within(CLAIM_AGAIN)
 
     # for people

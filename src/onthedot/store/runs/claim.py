@@ -127,7 +127,8 @@ class Claims(Looks, OneOffClosing):
             ready = [row.ready_at for row in rows]
             if there.unbounded and (queue.more or len(rows) >= limit):
                 ready += await queue.left_behind()
-            queue.more = queue.more or batch.left_alone
+            # What waits for its lane or was given up had a part of the room: behind it there may be others.
+            queue.more = queue.more or batch.left_alone or len(runs) < limit <= len(rows)
             following = now if queue.more else batch.soonest
             if not queue.more and len(rows) < limit and not there.frozen:
                 following = _earlier(following, there.next_ready)
