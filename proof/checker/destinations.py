@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from proof.checker.events import Received, Waited
 from proof.checker.lives import Turn
-from proof.checker.story import Story, Violation
+from proof.checker.story import Story, Violation, merged
+from proof.model.rules import Rules
 
 __all__ = ["check_destinations", "host_called"]
 
@@ -19,7 +20,8 @@ FAILURES, PROBE = 10, 10_000
 FORGOTTEN = PROBE + 60_000 - 2 * BEFORE
 """ms without a call after which nobody remembers that a breaker was open."""
 SENT_WITHIN = 40_000
-"""ms after a host is well again until what waits for it is claimed: the next probe, and those that waited longer."""
+"""ms after a host is well again until what waits for it is claimed: the next probe, and those that waited longer. What
+waits for its lane meanwhile does not wait for its host."""
 
 
 def check_destinations(story: Story) -> Iterator[Violation]:
@@ -47,23 +49,69 @@ def _changed_nothing(story: Story, wait: Waited) -> Iterator[Violation]:
 
 def _is_sent_in_the_end(story: Story, wait: Waited) -> Iterator[Violation]:
     """Unless somebody changed its job, or something else was wrong."""
-    well = wait.at
+    later = (turn.claim.at for turn in story.lives.turns[wait.run].values() if turn.token > wait.token)
+    claimed = min(later, default=None)
+    if claimed is not None and claimed <= wait.at + SENT_WITHIN:
+        return
+    well, held = wait.at, merged(_lane_was_held(story, wait))
     for fault in sorted((f for f in story.faults if f.what == "host" and f.node == wait.host), key=lambda f: f.at):
-        if fault.at <= well + SENT_WITHIN and fault.until >= well:
+        if fault.at <= _free_for(SENT_WITHIN, well, held) and fault.until >= well:
             well = fault.until
-    end, job = well + SENT_WITHIN, int(wait.run.partition("-")[0])
-    claimed = [turn.claim.at for turn in story.lives.turns[wait.run].values() if turn.token > wait.token]
-    if story.ledger.at < end or min(claimed, default=end + 1) <= end:
+    end, job = _free_for(SENT_WITHIN, well, held), int(wait.run.partition("-")[0])
+    if claimed is not None and claimed <= end:
+        if claimed > well + SENT_WITHIN:
+            story.excuse("it waited for its lane when its destination was well")
+        return
+    if story.ledger.at < end:
         return
     if story.lives.touched(job, wait.at, end) or not story.quiet(well - PROBE, end):
         story.excuse("its job was changed or something was wrong while it waited for its destination")
         return
     entry = story.entries.get(wait.run)
-    if not claimed and entry is not None:
+    if claimed is None and entry is not None:
         return  # it ended without another claim: its job was cancelled or replaced
     yield Violation(
         kind="waiting", text=f"{wait.run} waited for {wait.host} from {wait.at} on, which was well at {well}"
     )
+
+
+def _lane_was_held(story: Story, wait: Waited) -> Iterator[tuple[int, int]]:
+    """When its job, whose runs may not overlap, certainly had another one running that was due before it. Those that
+    were due later may not keep it waiting."""
+    turn = story.lives.turns.get(wait.run, {}).get(wait.token)
+    job = story.jobs.get(int(wait.run.partition("-")[0]))
+    version = None if turn is None or job is None else story.lives.in_force(job.id, turn.place)
+    if job is None or version is None or version.rules.overlap == "allow":
+        return
+    due = {row.id: row.due_at for row in job.rows}
+    for run in due:
+        if run != wait.run and due[run] <= due.get(wait.run, 0):
+            turns = [other for _, other in sorted(story.lives.turns.get(run, {}).items())]
+            for other, again in zip_longest(turns, turns[1:]):
+                if other.send is not None:
+                    over = _over(story, other, version.rules)
+                    yield other.claim.at, over if again is None else min(over, again.claim.at)
+
+
+def _over(story: Story, turn: Turn, rules: Rules) -> int:
+    """When its try was over, at the earliest: what was accepted goes on until a callback ends it, or none came."""
+    assert turn.send is not None
+    sent, of = turn.send.at, turn.send.of
+    if told := [event.at for event in story.callbacks.wrote(turn.run) if event.of == of and event.at >= sent]:
+        return min(told)
+    if turn.recorded is None:
+        return sent
+    waits = turn.recorded.outcome == "accepted" and of is not None and story.callbacks.too_late(turn.run, of)
+    return turn.recorded.at + ((rules.callback or 0) if waits else 0)
+
+
+def _free_for(long: int, begin: int, held: list[tuple[int, int]]) -> int:
+    """When so many ms will have passed from `begin` on in which nobody held it."""
+    end = begin + long
+    for since, until in held:
+        if since < end and until > begin:
+            end += until - max(since, begin)
+    return end
 
 
 def _calls(story: Story) -> dict[str, list[Turn]]:

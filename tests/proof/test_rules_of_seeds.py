@@ -10,7 +10,7 @@ import pytest
 
 from proof.checker.callbacks import check_callbacks
 from proof.checker.destinations import FAILURES, FORGOTTEN, PROBE, check_destinations
-from proof.checker.events import Received, Recorded, Wrote
+from proof.checker.events import Completed, Received, Recorded, Waited, WaitingRow, Wrote
 from proof.checker.ledger import Attempt
 from proof.checker.liveness import check_liveness
 from proof.checker.policies import check_policies
@@ -249,3 +249,43 @@ class TestLateForItsDestination:
         tale.recorded(10_000, at=10_010 + late).entry(10_000).fault("host", 9_000, 12_000, ill)
         story = Story(tale.history(), msgspec.structs.replace(tale.ledger(), hosts=True))
         assert ("late" in {violation.kind for violation in check_liveness(story)}) is told
+
+
+class TestWaitingForItsLane:
+    """Seed 985: twenty runs of a job that may not overlap had waited for a host. When it was well they ran one after
+    the other. Each keeps those behind it waiting until its callback comes."""
+
+    def waited(self, until: int, *, before: int = 10_000, over: int = 40_000, **policy: Any) -> tuple[set[str], int]:
+        """One run waits for its host from 20 s on, which is well; another one holds the lane from 21 s on."""
+        policy = {"overlap": "skip", "completion": "callback", **policy}
+        tale = Tale(**policy)
+        tale.add(Wrote(at=0, db=BEGIN, verb="create", job=1, wish=tale.jobs[0].spec))
+        row = WaitingRow(token=1, due=BEGIN + 20_000, tries=0)
+        run = f"1-{BEGIN + 20_000}"
+        tale.claimed(20_000, at=20_000).entry(20_000, "failed", reason="attempts").entry(before)
+        tale.add(
+            Waited(at=20_001, db=BEGIN, node="a", run=run, token=1, host="http://host1", before=row, now=row),
+        )
+        tale.claimed(before, at=21_000, token=2)
+        (send,) = Tale().sent(before, at=21_002, token=2).events[-1:]
+        tale.add(msgspec.structs.replace(send, of=1)).recorded(before, at=21_010, token=2, outcome="accepted")
+        other = f"1-{BEGIN + before}"
+        tale.add(Completed(at=over, db=BEGIN, run=other, of=1, told="done", standing="current", wrote=True))
+        tale.claimed(20_000, at=until, token=2)
+        ledger = msgspec.structs.replace(tale.ledger(), at=200_000, hosts=True, slots={"webhook": 100})
+        story = Story(tale.history(), ledger)
+        return {violation.kind for violation in check_destinations(story)}, sum(story.excuses.values())
+
+    def test_the_time_in_which_it_was_held_does_not_count(self):
+        assert self.waited(60_000) == (set(), 0)
+        assert self.waited(79_000) == (set(), 1), "its lane was held for 19 s, and free for 40"
+        assert self.waited(79_100) == ({"waiting"}, 0)
+
+    def test_before_the_callback_and_after_it(self):
+        assert self.waited(79_000, over=30_000) == ({"waiting"}, 0)
+
+    def test_who_was_due_later_must_not_keep_it_waiting(self):
+        assert self.waited(79_000, before=25_000) == ({"waiting"}, 0)
+
+    def test_runs_that_may_overlap_wait_for_no_lane(self):
+        assert self.waited(79_000, overlap="allow") == ({"waiting"}, 0)
