@@ -14,6 +14,7 @@ import pytest
 from onthedot.clock import FakeClock, SystemClock
 from onthedot.engine import EngineSettings, Node
 from onthedot.engine.messages import Claimed
+from onthedot.engine.tuning import CLAIM_AGAIN
 from onthedot.model.duration import Duration
 from onthedot.model.run import ClaimedRun, RunStatus
 from onthedot.model.schedule import Schedule
@@ -129,6 +130,18 @@ async def test_what_waits_is_claimed_when_its_share_has_room_and_only_then(facto
     factory.workers.end("1-3")
     factory.bring(*factory.of(1, 7))
     assert factory.workers.names[-1] == "1-7", "nobody waits any more"
+
+
+async def test_behind_those_that_wait_for_their_lanes_are_others(factory: Factory, fake_clock: FakeClock):
+    """A claim that brought none and says that there is more: the next one is not left to the poll."""
+    look_times, now = factory.wiring.look_times, fake_clock.monotonic()
+    factory.wiring.shares.waits(JOB + "1")
+    look_times.looked(now, None, gap=1.0)
+    factory.wiring.shares.brought(JOB + "1", 1, factory.claim(next_ready=factory.claim().now))
+    assert look_times.latest <= now + CLAIM_AGAIN
+    look_times.looked(now, None, gap=1.0)
+    factory.wiring.shares.brought(JOB + "1", 1, factory.claim())
+    assert look_times.latest == now + 1.0, "that was all"
 
 
 async def test_others_behind_a_long_line_of_one_job_are_seen_soon(factory: Factory):

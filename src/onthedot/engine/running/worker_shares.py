@@ -134,7 +134,7 @@ class WorkerShares:
             return
         if len(claim.runs) < limit and (claim.next_ready is None or claim.next_ready > claim.now):
             del self._waited_for[requires]
-        elif claim.runs:
+        else:  # also if it brought none: those that it saw may wait for their lane
             self._look_times.look_within(CLAIM_AGAIN)
 
     def claimed(self, pool: SlotPool) -> None:
