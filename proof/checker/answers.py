@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from proof.checker.ledger import Attempt, Entry, Job, Live
-from proof.checker.results import told
 from proof.checker.story import JobStory, Story, Violation
+from proof.checker.told import told
 from proof.model.stats import totals_of
 from proof.oracle.slots import is_one_off
 

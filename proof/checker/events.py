@@ -91,8 +91,9 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
 
     answer: ok, error (retryable), refused (for good), cut (the connection broke without an answer).
     node: who sent it, if that can be known. took: ms until the answer. asked: what it was called with (target, params,
-    slot). says: the error in its answer. retry_after: ms after the answer, if it asked for that. parks: it wants
-    no more calls of this job. stamp: the time, in ms since the epoch, that the call itself says it is.
+    slot). says: the error in its answer. retry_after: ms after the answer, if it asked for that. retry_at: the
+    date, in ms since the epoch, if it asked for that by one. parks: it wants no more calls of this job. stamp: the
+    time, in ms since the epoch, that the call itself says it is.
     """
 
     db: int
@@ -105,6 +106,7 @@ class Received(_Event, frozen=True, kw_only=True, tag="received"):
     asked: dict[str, Any] | None = None
     says: str | None = None
     retry_after: int | None = None
+    retry_at: int | None = None
     parks: bool = False
     stamp: int | None = None
     left: int | None = None  # ms after which the caller hung up without an answer, where the receiver notes that
@@ -219,6 +221,7 @@ class Begun(_Event, frozen=True, kw_only=True, tag="begun"):
     node: str
     run: str
     token: int
+    db: int | None = None
 
 
 class WaitingRow(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,50 +7,27 @@ that very attempt: its node stopped, frozen, lost.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from proof.checker.backlog import backlog_was_full
 from proof.checker.lease import lease_ended
 from proof.checker.ledger import Attempt, Entry, Live
 from proof.checker.lives import Turn
-from proof.checker.story import LEASE, SLACK, JobStory, Story, Violation
+from proof.checker.story import LEASE, MISREAD, SLACK, SLOW, JobStory, Story, Violation
+from proof.checker.told import told
+from proof.checker.waits import asked_for, spread
 from proof.model.attempts import COUNTED, ON_ITS_WAY, Follows, follows, sender_saw
 from proof.model.rules import Rules
 from proof.oracle.slots import is_one_off, slots_of
 
-__all__ = ["check_results", "told"]
+__all__ = ["JudgedRow", "check_results"]
 
-SLOW = ("freeze", "freeze_at", "suspend")
 TOLD = 150
 """ms that an answer may lie in a process that is not frozen until the node has seen it."""
 AGAIN = 1600
 """ms after a retry may be claimed until it is, if nobody knows of it but by looking once a second."""
-LONG, MANY = 500, 40
-"""Of so many waits, so many ms long, three in ten are a tenth shorter than the middle: none is no chance."""
-MISREAD = 300
-"""ms by which a node's idea of the database's time may be wrong when its way there is slow."""
-
 
 FAR = 400_000
 """ms after an attempt in which the next slot may matter: no history waits longer for a retry."""
-
-
-def told(row: Entry | Live) -> list[Attempt]:
-    """The attempts that a row tells of. One that ended at its first attempt tells of it itself."""
-    if row.attempts or isinstance(row, Live):
-        return list(row.attempts)
-    if row.outcome is None or not row.token:
-        return []
-    return [
-        Attempt(
-            attempt=row.token,
-            node=row.node or "",
-            started_at=row.started_at,
-            finished_at=row.finished_at,
-            outcome=str(row.outcome.get("kind")),
-            error=row.error,
-        )
-    ]
 
 
 def check_results(story: Story) -> Iterator[Violation]:
@@ -59,11 +36,11 @@ def check_results(story: Story) -> Iterator[Violation]:
     for job in story.jobs.values():
         for row in job.rows if not job.later else ():
             if not isinstance(row, Entry) or row.until is None:
-                yield from _Row(story, job, row).check()
-    yield from _spread(story)
+                yield from JudgedRow(story, job, row).check()
+    yield from spread(story)
 
 
-class _Row:
+class JudgedRow:
     def __init__(self, story: Story, job: JobStory, row: Entry | Live) -> None:
         self.story, self.job, self.row = story, job, row
         self.turns = story.lives.turns.get(row.id, {})
@@ -78,45 +55,45 @@ class _Row:
         for attempt in self.told:
             turn = self.turns.get(attempt.attempt)
             if turn is None:
-                yield self._broken("result", f"tells of attempt {attempt.attempt}, which nobody claimed")
+                yield self.broken("result", f"tells of attempt {attempt.attempt}, which nobody claimed")
             else:
-                yield from self._attempt(attempt, turn)
+                yield from self.attempt(attempt, turn)
         yield from self._following()
         if isinstance(self.row, Entry):
             yield from self._counts(self.row)
             yield from self._times(self.row)
 
-    def _broken(self, kind: str, text: str) -> Violation:
+    def broken(self, kind: str, text: str) -> Violation:
         return Violation(kind=kind, text=f"{self.row.id} {text}")
 
     def _complete(self) -> Iterator[Violation]:
         """What was recorded is told, under the name that it was recorded with; and nothing twice."""
         names = [attempt.attempt for attempt in self.told]
         if sorted(set(names)) != names:
-            yield self._broken("result", f"tells of its attempts in the order {names}")
+            yield self.broken("result", f"tells of its attempts in the order {names}")
         outcomes = {attempt.attempt: attempt.outcome for attempt in self.told}
         for token, turn in self.turns.items():
             if turn.recorded is None or (names and token < names[0]):
                 continue
             said = outcomes.get(token)
             if said is None and turn.recorded.outcome not in ("interrupted", "expired"):
-                yield self._broken("result", f"does not tell of attempt {token}, which was {turn.recorded.outcome}")
+                yield self.broken("result", f"does not tell of attempt {token}, which was {turn.recorded.outcome}")
             elif said is not None and said != turn.recorded.outcome:
-                yield self._broken("result", f"says {said} of attempt {token}, recorded as {turn.recorded.outcome}")
+                yield self.broken("result", f"says {said} of attempt {token}, recorded as {turn.recorded.outcome}")
 
-    def _attempt(self, attempt: Attempt, turn: Turn) -> Iterator[Violation]:
+    def attempt(self, attempt: Attempt, turn: Turn) -> Iterator[Violation]:
         name = f"attempt {attempt.attempt}"
         if attempt.node != turn.claim.node:
-            yield self._broken("result", f"says that {attempt.node} made {name}, which {turn.claim.node} had claimed")
+            yield self.broken("result", f"says that {attempt.node} made {name}, which {turn.claim.node} had claimed")
         send = turn.send
         if (send is not None) != (attempt.started_at is not None) and attempt.outcome not in ("lost", "unknown"):
-            yield self._broken("result", f"{name} ({attempt.outcome}) began at {attempt.started_at}, received: {send}")
+            yield self.broken("result", f"{name} ({attempt.outcome}) began at {attempt.started_at}, received: {send}")
         if (why := self._unexplained(attempt, turn)) is not None:
-            yield self._broken("result", f"says {attempt.outcome} of {name}: {why}")
+            yield self.broken("result", f"says {attempt.outcome} of {name}: {why}")
         if send is not None and attempt.outcome in ("ok", "error", "timeout"):
             yield from self._when(attempt, turn)
             if attempt.outcome == "error" and attempt.error != send.says:
-                yield self._broken("result", f"says {attempt.error!r} of {name}, the receiver said {send.says!r}")
+                yield self.broken("result", f"says {attempt.error!r} of {name}, the receiver said {send.says!r}")
 
     def _unexplained(self, attempt: Attempt, turn: Turn) -> str | None:
         """Why this attempt can't have ended so; None: it can."""
@@ -173,12 +150,12 @@ class _Row:
             story.excuse("its node was slow to know the time")
             early, began = early + MISREAD * 10, send.db  # and may have learned it better while it waited
         if not send.db - early <= attempt.started_at <= send.db + late:
-            yield self._broken("time", f"says that it began at {attempt.started_at}, received at {send.db}")
+            yield self.broken("time", f"says that it began at {attempt.started_at}, received at {send.db}")
         took = send.took if attempt.outcome != "timeout" or rules is None else rules.timeout or 0
         ended = (send.db if attempt.outcome != "timeout" else began) + took
         frozen = story.fault_on(turn.claim.node, turn.claim.at, end, *SLOW)
         if attempt.finished_at < ended - early or (not frozen and attempt.finished_at > ended + TOLD):
-            yield self._broken("time", f"says that it ended at {attempt.finished_at}, it did at {ended}")
+            yield self.broken("time", f"says that it ended at {attempt.finished_at}, it did at {ended}")
 
     def _following(self) -> Iterator[Violation]:
         """What came of each attempt: another one, so much later, or the end, for a reason."""
@@ -193,7 +170,7 @@ class _Row:
             if turn is None or rules is None:
                 return
             tries += _counts(attempt)
-            send = turn.send
+            send, (asked, unsure) = turn.send, asked_for(self.story, turn, attempt)
             first = min(self.turns.values(), key=lambda one: one.token).claim.db
             must = follows(
                 rules,
@@ -201,7 +178,8 @@ class _Row:
                 retryable=attempt.outcome == "timeout" or (send is not None and send.answer in ("error", "cut")),
                 tries=tries,
                 age=attempt.finished_at - max(row.due_at, first),
-                retry_after=None if send is None or attempt.outcome == "timeout" else send.retry_after,
+                retry_after=asked,
+                unsure=unsure,
                 left=self._left(turn, attempt.finished_at) if rules.until_next else None,
             )
             if place + 1 < len(self.told) or isinstance(row, Live):
@@ -222,7 +200,7 @@ class _Row:
 
     def _again(self, attempt: Attempt, must: Follows) -> Iterator[Violation]:
         if not must.again:
-            yield self._broken("policy", f"was tried again after attempt {attempt.attempt} ({attempt.outcome})")
+            yield self.broken("policy", f"was tried again after attempt {attempt.attempt} ({attempt.outcome})")
             return
         later = [turn for token, turn in self.turns.items() if token > attempt.attempt]
         if not later:
@@ -234,7 +212,7 @@ class _Row:
         if not self.story.steady(begin, claim.at):
             self.story.excuse("the database's clock was set while it waited")
         elif attempt.outcome not in ("lost", "interrupted") and waited < must.soonest - 1:
-            yield self._broken("backoff", f"was tried again after {waited} ms, no sooner than {must.soonest}")
+            yield self.broken("backoff", f"was tried again after {waited} ms, no sooner than {must.soonest}")
         elif waited > must.latest + AGAIN and self._nothing_else(begin, claim.at):
             if self.story.waited(following.run, begin, claim.at):
                 self.story.excuse("it waited for its destination")
@@ -242,7 +220,7 @@ class _Row:
             if backlog_was_full(self.story, following, claim.at - (waited - must.latest)):
                 self.story.excuse("it waited for the backlog's share of the slots")
                 return
-            yield self._broken("backoff", f"was tried again after {waited} ms, no later than {must.latest}")
+            yield self.broken("backoff", f"was tried again after {waited} ms, no later than {must.latest}")
 
     def _nothing_else(self, begin: int, end: int) -> bool:
         """Nobody paused or changed the job meanwhile, no lane was in the way, and nothing was wrong."""
@@ -256,28 +234,28 @@ class _Row:
     def _end(self, row: Entry, attempt: Attempt, must: Follows) -> Iterator[Violation]:
         if row.outcome is None:  # it waited for another try, and was ended there
             if not must.again:
-                yield self._broken("policy", f"waited after attempt {attempt.attempt} ({attempt.outcome})")
+                yield self.broken("policy", f"waited after attempt {attempt.attempt} ({attempt.outcome})")
             if row.status == "cancelled" or (row.status == "failed" and row.reason == "poison"):
                 return
-            yield self._broken("policy", f"is {row.status} ({row.reason}) after attempt {attempt.attempt}")
+            yield self.broken("policy", f"is {row.status} ({row.reason}) after attempt {attempt.attempt}")
         elif row.reason == "poison":
             losses = [one for one in self.told if one.outcome == "lost"]
             if row.status != "failed" or len(losses) < 3:
-                yield self._broken("policy", f"is poison after {len(losses)} losses")
-        elif must.again and row.status == "cancelled" and (self._ordered_at_all() or self._gone()):
+                yield self.broken("policy", f"is poison after {len(losses)} losses")
+        elif must.again and row.status == "cancelled" and (self.ordered_at_all() or self._gone()):
             return  # it was to be tried again, or may have been
         elif not must.may_end:
-            yield self._broken(
+            yield self.broken(
                 "policy", f"is {row.status} ({row.reason}) after attempt {attempt.attempt} ({attempt.outcome})"
             )
         elif row.status != must.status or row.reason not in must.reasons:
-            yield self._broken(
+            yield self.broken(
                 "policy", f"is {row.status} ({row.reason}) after {attempt.outcome}; it must be {must.status}"
             )
         elif row.status == "cancelled" and row.reason != "replaced" and not self.story.lives.cancels.get(row.id):
-            yield self._broken("blamed", f"is cancelled ({row.reason}) by no user, and is not said to be replaced")
+            yield self.broken("blamed", f"is cancelled ({row.reason}) by no user, and is not said to be replaced")
 
-    def _ordered_at_all(self) -> bool:
+    def ordered_at_all(self) -> bool:
         return bool(self.story.lives.cancels.get(self.row.id)) or self._edited_to("replace")
 
     def _gone(self) -> bool:
@@ -287,9 +265,9 @@ class _Row:
         if len(self.told) < 20:
             tries = sum(_counts(attempt) for attempt in self.told) + (row.reason == "unknown" and self._interrupted())
             if row.tries != tries:
-                yield self._broken("tries", f"counts {row.tries} tries, its attempts are {self._names()}")
+                yield self.broken("tries", f"counts {row.tries} tries, its attempts are {self._names()}")
         if row.status in ("done", "failed") and not self.told:
-            yield self._broken("result", f"is {row.status}, and tells of no attempt")
+            yield self.broken("result", f"is {row.status}, and tells of no attempt")
 
     def _interrupted(self) -> bool:
         """Sent at most once, and its node stopped: that was its try."""
@@ -304,17 +282,17 @@ class _Row:
         if row.outcome is not None and self.told:
             last = self.told[-1]
             if (row.started_at, row.finished_at, row.node) != (last.started_at, last.finished_at, last.node):
-                yield self._broken("time", f"says {row.started_at} to {row.finished_at}, its last attempt {last}")
+                yield self.broken("time", f"says {row.started_at} to {row.finished_at}, its last attempt {last}")
             if last.outcome != "lost" and last.outcome != "unknown":
                 late = max(0, begun[0] - row.due_at) if begun else None
                 if row.lateness_ms != late:
-                    yield self._broken("time", f"says that it was {row.lateness_ms} ms late, it was {late}")
-                yield from self._duration(row)
+                    yield self.broken("time", f"says that it was {row.lateness_ms} ms late, it was {late}")
+                yield from self.duration(row)
 
-    def _duration(self, row: Entry) -> Iterator[Violation]:
+    def duration(self, row: Entry) -> Iterator[Violation]:
         if row.started_at is None:
             if row.duration_ms is not None:
-                yield self._broken("time", f"never began, and took {row.duration_ms} ms")
+                yield self.broken("time", f"never began, and took {row.duration_ms} ms")
             return
         turn = self.turns.get(row.token)
         took = row.finished_at - row.started_at
@@ -322,7 +300,7 @@ class _Row:
         if turn is not None and not self.story.steady(turn.claim.at - LEASE, end):
             self.story.excuse("the database's clock was set while it ran")
         elif row.duration_ms is None or abs(row.duration_ms - took) > 2 + MISREAD * self.story.slow(row.node, 0, 2**62):
-            yield self._broken("time", f"took {row.duration_ms} ms, from {row.started_at} to {row.finished_at}")
+            yield self.broken("time", f"took {row.duration_ms} ms, from {row.started_at} to {row.finished_at}")
 
 
 def _heard(answer: str) -> tuple[str, ...]:
@@ -331,23 +309,3 @@ def _heard(answer: str) -> tuple[str, ...]:
 
 def _counts(attempt: Attempt) -> bool:
     return attempt.outcome in COUNTED or (attempt.outcome == "cancelled" and attempt.started_at is not None)
-
-
-def _spread(story: Story) -> Iterator[Violation]:
-    """What failed together must not come back together: the waits are spread."""
-    ratios: list[float] = []
-    for job in story.jobs.values():
-        for entry in job.entries if not job.later else ():
-            turns = story.lives.turns.get(entry.id, {})
-            for tries, (one, other) in enumerate(pairwise(told(entry)), 1):
-                turn, again = turns.get(one.attempt), turns.get(other.attempt)
-                version = None if turn is None else story.lives.in_force(job.id, turn.place)
-                if turn is None or again is None or version is None or one.outcome != "error":
-                    continue
-                middle = version.rules.backoff * version.rules.factor ** (tries - 1)
-                plain = turn.send is not None and not turn.send.retry_after and not version.rules.waits
-                if plain and middle >= LONG and middle * 1.25 < version.rules.longest:
-                    ratios.append((again.claim.db - one.finished_at) / middle)
-    early = sum(ratio < 0.9 for ratio in ratios)
-    if len(ratios) >= MANY and not story.steps and early == 0:
-        yield Violation(kind="backoff", text=f"of {len(ratios)} waits none was a tenth shorter than the middle")

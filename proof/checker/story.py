@@ -29,7 +29,7 @@ from proof.checker.lives import Lives, Version
 from proof.model.rules import Rules, rules_of
 from proof.oracle.slots import is_one_off
 
-__all__ = ["LEASE", "LOOKAHEAD", "SLACK", "JobStory", "Segment", "Story", "Violation", "merged"]
+__all__ = ["LEASE", "LOOKAHEAD", "MISREAD", "SLACK", "SLOW", "JobStory", "Segment", "Story", "Violation", "merged"]
 
 LEASE = 5000
 LOOKAHEAD = 2000
@@ -38,6 +38,12 @@ SLACK = 250
 
 SETTLE = 20_000
 """ms after a fault until all must be as if it had never been."""
+
+SLOW = ("freeze", "freeze_at", "suspend")
+"""What keeps a process from doing anything for a while."""
+
+MISREAD = 300
+"""ms by which a node's idea of the database's time may be wrong when its way there is slow."""
 
 SLOW_WAYS = ("slow", "late", "hang", "flaky", "cut", "outage", "freeze", "freeze_at", "suspend")
 

@@ -45,10 +45,12 @@ def follows(
     tries: int,
     age: int,
     retry_after: int | None = None,
+    unsure: int = 0,
     left: int | None = None,
 ) -> Follows:
     """`tries`: those before it and itself. `age`: ms from when it was due, or first claimed, to the end of it. `left`:
-    from there to the next slot, where that ends it."""
+    from there to the next slot, where that ends it. `unsure`: ms by which the sender may be wrong about what a date
+    that the receiver asked for is from there."""
     match outcome:
         case "ok":
             return Follows(status="done", reasons=(None,), may_end=True)
@@ -70,7 +72,7 @@ def follows(
         return Follows(status="failed", reasons=("not_retryable",), may_end=True)
     if tries >= rules.attempts:
         return Follows(status="failed", reasons=("attempts",), may_end=True)
-    soonest, latest = _waits(rules, tries, retry_after)
+    soonest, latest = _waits(rules, tries, retry_after, unsure)
     too_old = _reaches(soonest, latest, None if rules.max_age is None else rules.max_age - age + 1)
     too_late = _reaches(soonest, latest, left)
     if not too_old and not too_late:
@@ -93,14 +95,14 @@ def _reaches(soonest: int, latest: int, limit: int | None) -> str | None:
     return "surely" if soonest >= limit else "perhaps"
 
 
-def _waits(rules: Rules, tries: int, retry_after: int | None) -> tuple[int, int]:
+def _waits(rules: Rules, tries: int, retry_after: int | None, unsure: int) -> tuple[int, int]:
     """backoff × factor^(n-1), a quarter more or less, never over `max`; or what a plan says, and up to a tenth more.
     And no sooner than the receiver asked for."""
     asked = min(retry_after or 0, DAY)
     if rules.waits:
         planned = rules.waits[tries - 1]
-        return max(planned, asked), max(planned * 11 // 10 + 1, asked)
+        return max(planned, asked - unsure), max(planned * 11 // 10 + 1, asked + unsure)
     middle = rules.backoff * rules.factor ** (tries - 1)
     soonest = int(min(middle * (1 - SPREAD), rules.longest))
     latest = int(min(middle * (1 + SPREAD), rules.longest)) + 1
-    return max(soonest, asked), max(latest, asked)
+    return max(soonest, asked - unsure), max(latest, asked + unsure)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from email.utils import formatdate
 from typing import Any, Literal
 
 import msgspec
@@ -21,6 +22,7 @@ from onthedot.model.targets import FunctionTarget, Target, WebhookTarget
 from onthedot.targets import Call, Kind, Targets
 from onthedot.targets.contract import NOT_BEGUN, Cause, Done, Ended, Handle, Profile, Stop
 from onthedot.targets.coroutine import CoroutineKind
+from onthedot.targets.webhook.verdict import retry_after_ms
 from proof.checker.events import History, Received
 from proof.sim.clocks import DatabaseTime
 from proof.sim.loop import Place, VirtualLoop
@@ -45,7 +47,15 @@ NEVER = 3600.0
 """Seconds after which a host that hangs would answer."""
 HOSTS = 3
 
-Answer = asyncio.Future[Outcome]
+
+class Reply(msgspec.Struct, frozen=True):
+    """What the receiver answers. retry_after: as it stands in a header, for who called to read."""
+
+    outcome: Outcome
+    retry_after: str | None = None
+
+
+Answer = asyncio.Future[Reply]
 
 
 def host_of(target: Any) -> str | None:
@@ -70,7 +80,8 @@ class Receiver:
     def arrive(self, call: Call, process: str, node: str | None, stamp: int, answer: Answer) -> None:
         kind, seconds = self._ill(call.target) or self._decide(call.params)
         mood = call.params.get("mood", "ok")
-        outcome = self._last(self._outcome(kind, mood, seconds), mood)
+        outcome = self._last(_OUTCOMES[kind], mood)
+        wait, date = self._asks_for(kind, mood, seconds)
         if outcome is _OUTCOMES["gone"]:
             kind = "refused"
         self.history.append(
@@ -85,13 +96,15 @@ class Receiver:
                 node=node,
                 asked={"target": to_builtins(call.target), "params": call.params, "slot": call.slot, "key": call.key},
                 says=outcome.error,
-                retry_after=outcome.retry_after_ms,
+                retry_after=wait,
+                retry_at=date,
                 of=None if call.callback is None else call.try_number,
                 parks=outcome.parks is not None,
                 stamp=stamp,
             )
         )
-        self.loop.outside_later(seconds, self._answer, answer, outcome, process)
+        header = None if wait is None else str(wait // 1000) if date is None else formatdate(date // 1000, usegmt=True)
+        self.loop.outside_later(seconds, self._answer, answer, Reply(outcome, header), process)
         self.reached(process)
         if call.callback is not None and kind in ("ok", "cut"):
             self.calls_back(call, kind, seconds)
@@ -118,24 +131,26 @@ class Receiver:
             return "error", seconds
         return ("refused", seconds) if mood == "fatal" else ("ok", seconds)
 
-    def _outcome(self, kind: str, mood: str, seconds: float) -> Outcome:
-        """A date has whole seconds: of what was meant up to one is lost."""
-        outcome = _OUTCOMES[kind]
+    def _asks_for(self, kind: str, mood: str, seconds: float) -> tuple[int | None, int | None]:
+        """In how many ms after its answer it wants to be called again, and when, if it says so by a date, which has
+        whole seconds: of what was meant up to one is lost."""
         if kind != "error" or mood not in ("later", "dated"):
-            return outcome
+            return None, None
         wait = self.rng.randint(1, 4) * 1000
-        if mood == "dated":
-            wait -= (self.time.now_ms() + round(seconds * 1000)) % 1000
-        return msgspec.structs.replace(outcome, retry_after_ms=wait)
+        if mood == "later":
+            return wait, None
+        answers = self.time.now_ms() + round(seconds * 1000)
+        date = (answers + wait) // 1000 * 1000
+        return date - answers, date
 
     def _last(self, outcome: Outcome, mood: str) -> Outcome:
         if mood not in ("gone", "last") or outcome.kind != "ok" or self.rng.random() >= LAST:
             return outcome
         return _OUTCOMES["gone"] if mood == "gone" else msgspec.structs.replace(outcome, parks="no more calls")
 
-    def _answer(self, answer: Answer, outcome: Outcome, process: str) -> None:
+    def _answer(self, answer: Answer, reply: Reply, process: str) -> None:
         if not answer.done():
-            answer.set_result(outcome)
+            answer.set_result(reply)
             self.answered(process)
 
 
@@ -190,7 +205,14 @@ class Sender:
             return NOT_BEGUN
         answer: Answer = self.receiver.loop.create_future()
         self.leave(call, answer)
-        return await answer
+        return self.read(call, await answer, self.clock.monotonic())
+
+    def read(self, call: Call, reply: Reply, now: float) -> Outcome:
+        """As webhooks do: what a date is worth, only who has read it knows."""
+        if reply.retry_after is None:
+            return reply.outcome
+        wait = retry_after_ms(reply.retry_after, call.time_at(now))
+        return msgspec.structs.replace(reply.outcome, retry_after_ms=wait)
 
     def leave(self, call: Call, answer: Answer) -> None:
         receiver = self.receiver
@@ -305,6 +327,8 @@ class SimulatedCall:
     def _tell(self) -> None:
         done, self._done = self._done, None
         if done is not None:
-            heard = self._answer.done() and self._call.stopped is None
-            outcome = self._answer.result() if heard else None
+            outcome = None
+            if self._answer.done() and self._call.stopped is None:
+                ended = self._sender.clock.monotonic() if self._ended is None else self._ended
+                outcome = self._sender.read(self._call, self._answer.result(), ended)
             done(Ended(outcome, self._began, self._ended))

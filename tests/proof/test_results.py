@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from proof.checker.events import Wrote
+from proof.checker.events import Received, Wrote
+from proof.checker.ledger import Attempt
 from proof.checker.results import check_results
 from proof.checker.story import Story
 from tests.proof.making import BEGIN, Tale
@@ -93,3 +94,53 @@ class TestSlowToKnowTheTime:
 
     def test_with_nothing_wrong_it_knows(self) -> None:
         assert set(self.timed_out(13_270).broken()) == {"time"}
+
+
+class TestAskedForADate:
+    """Called at 10,010 it says 300 ms later that it wants no call before 14,000: by the database's time."""
+
+    def tried_again(self, at: int, *, slow: bool = False) -> dict[str, str]:
+        tale = Attempted(retry={"attempts": 3, "backoff": "1s"})
+        answered: dict[str, Any] = {
+            "answer": "error",
+            "took": 300,
+            "retry_after": 3690,
+            "retry_at": BEGIN + 14_000,
+            "node": "a",
+        }
+        run = f"1-{BEGIN + 10_000}"
+        tale.add(Received(at=10_010, db=BEGIN + 10_010, run=run, job=1, token=1, **answered))
+        tale.recorded(10_000, at=10_320, outcome="error")
+        tale.claimed(10_000, token=2, at=at)
+        tale.sent(10_000, at=at + 5, token=2)
+        tale.recorded(10_000, token=2, at=at + 20, outcome="ok")
+        times: dict[str, Any] = {
+            "started_at": BEGIN + at + 5,
+            "finished_at": BEGIN + at + 10,
+            "duration_ms": 5,
+            "node": "a",
+        }
+        first = Attempt(attempt=1, node="a", started_at=BEGIN + 10_010, finished_at=BEGIN + 10_310, outcome="error")
+        last = Attempt(attempt=2, node="a", started_at=BEGIN + at + 5, finished_at=BEGIN + at + 10, outcome="ok")
+        told: dict[str, Any] = {
+            "attempts": [first, last],
+            "outcome": {"kind": "ok"},
+            "tries": 2,
+            "token": 2,
+            "lateness_ms": 10,
+        }
+        tale.entry(10_000, **told, **times)
+        if slow:
+            tale.fault("slow", 5000, 20_000)
+        return tale.broken()
+
+    def test_not_before_it(self) -> None:
+        assert self.tried_again(14_000) == {}
+        assert set(self.tried_again(13_900)) == {"backoff"}
+
+    def test_nor_long_after_it(self) -> None:
+        assert set(self.tried_again(3_614_000)) == {"backoff"}
+
+    def test_a_node_that_is_slow_to_know_the_time_may_be_wrong_about_it(self) -> None:
+        assert self.tried_again(13_900, slow=True) == {}
+        assert set(self.tried_again(13_600, slow=True)) == {"backoff"}

@@ -23,6 +23,15 @@ BUGS = (
         shows=("stamp",),
     ),
     code(
+        "clients: Retry-After goes by its node",
+        "a date that a receiver asks for is compared with the wall clock of the machine",
+        "onthedot.targets.webhook.verdict:retry_after_ms",
+        "int(moment.timestamp() * 1000) - now_ms",
+        'int(moment.timestamp() * 1000) - __import__("time").time_ns() // 1_000_000',
+        focus=Focus(mood="dated"),
+        shows=("backoff",),
+    ),
+    code(
         "clients: past before it is known as a repeat",
         "a create is refused because its time has passed, though it was made and only its answer was lost",
         "onthedot.store.jobs.create_group:create_group",

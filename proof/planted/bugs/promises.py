@@ -220,7 +220,7 @@ BUGS = (
         "self._call.time_at(asyncio.get_running_loop().time())",
         '__import__("time").time_ns() // 1_000_000',
         tests=("tests/targets/test_webhooks.py",),
-        unseen="answers of the simulation are judged by its receiver, not read from a connection",
+        unseen="the simulation reads a date as webhooks do, but has no connection that says what time it is",
     ),
     code(
         "promise: a create under a key is not judged again",
