@@ -274,6 +274,20 @@ async def test_only_who_reaches_its_place_adopts_it(stage, fake_clock):
     assert (await stage.run(job_id)).node == near.id
 
 
+async def test_what_nobody_reaches_any_more_is_as_late_as_its_first_try(stage, fake_clock):
+    member = await stage.reach()
+    retry = Retry(attempts=2, backoff=Duration(4000))
+    job_id = await stage.begin(timeout=Duration(2000), retry=retry)
+    await stage.until(lambda: len(stage.world.created) == 2, most=20.0)
+    await stage.let_go(member)
+    await stage.reach(places=["elsewhere"])
+    await fake_clock.advance(35)
+    run = await stage.ended(job_id)
+    assert (run.status, run.tries) == ("FAILED", 2)
+    assert run.lateness_ms is not None
+    assert run.lateness_ms < 1000, "it is not late because its first try took too long"
+
+
 async def test_what_was_adopted_without_an_answer_is_open_again_not_pending(stage, fake_clock):
     member = await stage.reach()
     job_id = await stage.begin(overlap="skip")

@@ -52,8 +52,9 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     rng: random.Random
 
     def started_work(self, run: ClaimedRun) -> StartedWork:
-        """What it starts now, for whoever has to find it again."""
+        """What it starts now, for whoever has to find it again. A retry is as late as the first start was."""
         target, timeout, now = run.spec.target, self.timeout_of(run.spec), self.time.now_ms()
+        first = next((a.started_at for a in run.attempts if a.started_at is not None), now)
         capability = self.targets.kind_of(target).adopted_by(target)
         return StartedWork(
             run_id=run.id,
@@ -63,7 +64,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
                 try_number=run.tries + 1,
                 place=capability,
                 started_at=now,
-                lateness_ms=max(0, now - run.due_at),
+                lateness_ms=max(0, first - run.due_at),
             ),
             capability=capability,
             within_ms=None if timeout is None else round(timeout * 1000),
