@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from proof.checker.events import CalledBack, Completed, History
+from proof.checker.events import CalledBack, Claimed, Completed, History
 from proof.checker.ledger import Entry, Live
 
 __all__ = ["CallbackStory"]
@@ -15,9 +15,15 @@ class CallbackStory:
     def __init__(self, history: History, rows: Iterable[Entry | Live]) -> None:
         self.called = [event for event in history if isinstance(event, CalledBack)]
         self.completed: dict[str, list[Completed]] = defaultdict(list)
+        self.tokens: dict[tuple[str, int], int] = {}  # of (run, try): the last claim before its callback was written
+        claimed: dict[str, int] = {}
         for event in history:
-            if isinstance(event, Completed):
+            if isinstance(event, Claimed):
+                claimed[event.run] = event.token
+            elif isinstance(event, Completed):
                 self.completed[event.run].append(event)
+                if event.wrote:
+                    self.tokens.setdefault((event.run, event.of), claimed.get(event.run, 0))
         self._too_late = {
             (row.id, attempt.try_number)
             for row in rows

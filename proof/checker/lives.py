@@ -38,6 +38,7 @@ class Turn(msgspec.Struct, kw_only=True):
     send: Received | None = None
     recorded: Recorded | None = None
     begun: bool = False  # the database was told so
+    begun_db: int | None = None  # when it was first
 
 
 class Lives:
@@ -63,6 +64,7 @@ class Lives:
                         turn.send = event
                 case Begun():
                     if (turn := self._turn(event)) is not None:
+                        turn.begun_db = event.db if not turn.begun else turn.begun_db
                         turn.begun = True
                 case Recorded():
                     if (turn := self._turn(event)) is not None:

@@ -58,7 +58,8 @@ def _ended(
         if kill is not None and (why := _unwanted(story, job, row, send, kill)) is not None:
             yield Violation(kind="killed", text=f"{row.id} was killed ({kill.why}) at {kill.at}: {why}")
     if any(send.of is None for send in story.sends.get(row.id, ())):
-        story.excuse("its target was changed: its work does not go on without its node any more")
+        if begun:  # else it is judged as what its job calls now (`outside_rows`)
+            story.excuse("its target was changed between two tries: its work went on without its node, or did not")
     elif isinstance(row, Entry) and row.status == "done":
         last = [send for send in begun if send.of == row.tries]
         if not last or last[0].answer != "ok" or (row.id, row.tries) in killed:

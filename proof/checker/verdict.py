@@ -7,6 +7,7 @@ from collections import Counter
 from proof.checker.answers import check_answers
 from proof.checker.callbacks import check_callbacks
 from proof.checker.chains import check_chains
+from proof.checker.completions import check_completions
 from proof.checker.coverage import check_coverage
 from proof.checker.deliveries import check_deliveries
 from proof.checker.destinations import check_destinations
@@ -17,6 +18,7 @@ from proof.checker.ledger import Ledger
 from proof.checker.liveness import check_liveness
 from proof.checker.orders import check_orders
 from proof.checker.outlives import check_outlives
+from proof.checker.outside_rows import check_outside_rows
 from proof.checker.overlaps import check_overlaps
 from proof.checker.parking import check_parking
 from proof.checker.policies import check_policies
@@ -48,7 +50,9 @@ CHECKS = (
     check_groups,
     check_answers,
     check_callbacks,
+    check_completions,
     check_outlives,
+    check_outside_rows,
 )
 
 

@@ -75,6 +75,8 @@ def _changed(focus: Focus, spec: JobSpec, recurring: bool) -> JobSpec:
     spec = replace(spec, policy=replace(spec.policy, retry=retry, **_timed(focus.policy)))
     if focus.outside:
         spec = replace(spec, target=CommandTarget(command=COMMAND))
+    if isinstance(spec.target, CommandTarget):  # nobody calls back for it: users are told that it can't be
+        spec = replace(spec, policy=replace(spec.policy, completion="answer"))
     if focus.mood is not None:
         spec = replace(spec, params={**spec.params, "mood": focus.mood})
     if recurring and focus.schedule:

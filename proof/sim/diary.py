@@ -171,7 +171,8 @@ class Diary:
     def _begun(self, node: str, fences: Sequence[tuple[str, int]], allowed: set[str]) -> None:
         for run, token in fences:
             if run in allowed:
-                self._history.append(Begun(at=self._now, node=node, run=run, token=token))
+                db = self._time.now_ms()
+                self._history.append(Begun(at=self._now, db=db, node=node, run=run, token=token))
 
     def _recorded(self, node: str, results: Any, not_taken: set[str]) -> None:
         for result in results:

@@ -8,6 +8,7 @@ from proof.planted.plant import code, sql
 __all__ = ["BUGS"]
 
 _PLAN = "onthedot.plan.completion"
+_OPEN = "onthedot.store.runs.open_rows"
 _STORE = "onthedot.store.runs.callbacks"
 _CALLED = Focus(policy={"completion": "callback", "completion_timeout": 4000})
 _ONCE = Focus(policy={"completion": "callback", "completion_timeout": 20_000, "delivery": "at_most_once"}, mood="slow")
@@ -22,6 +23,60 @@ BUGS = (
         'spec.policy.completion != "answer"',
         "False",
         focus=_CALLED,
+    ),
+    code(
+        "callback: begun when it was answered",
+        "what is completed later is said to have begun when its call was accepted",
+        "onthedot.store.runs.finish_rows:accepted_run",
+        "started_at=item.started_at,\n        lateness_ms=item.lateness_ms,",
+        "started_at=item.finished_at,\n        lateness_ms=item.lateness_ms,",
+        focus=_CALLED,
+        shows=("time",),
+    ),
+    code(
+        "callback: ends when it was answered",
+        "what is completed later is said to have ended when it began",
+        f"{_OPEN}:ended_item",
+        'finished_at=row["now"]',
+        'finished_at=started_at or row["now"]',
+        focus=_CALLED,
+        shows=("time",),
+    ),
+    code(
+        "callback: takes no time",
+        "how long a receiver worked is not recorded",
+        f"{_OPEN}:ended_item",
+        'duration_ms=None if started_at is None else max(0, row["now"] - started_at)',
+        "duration_ms=None if started_at is None else 0",
+        focus=_CALLED,
+        shows=("time",),
+    ),
+    code(
+        "callback: lateness of the last try",
+        "what is completed at a retry is late because the first try failed",
+        f"{_OPEN}:_lateness",
+        "return work.lateness_ms",
+        "return None if started_at is None else max(0, started_at - run.due_at)",
+        focus=_CALLED,
+        shows=("time",),
+    ),
+    code(
+        "callback: of no node",
+        "nobody knows who made the call that a callback ended",
+        f"{_STORE}:_sender",
+        'work.place if work is not None else row["node"] or ""',
+        '""',
+        focus=_CALLED,
+        shows=("result",),
+    ),
+    code(
+        "callback: an earlier try counts twice",
+        "a try that was given up counts once more when its callback comes",
+        f"{_PLAN}:on_complete",
+        "run.tries if earlier else run.tries + 1",
+        "run.tries + 1",
+        focus=Focus(policy={"completion": "callback", "completion_timeout": 4000, "timeout": 800}, mood="slow"),
+        shows=("tries",),
     ),
     code(
         "callback: repeats count again",
