@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from proof.checker import waits
 from proof.checker.events import Claimed, Fault, Stepped, Wrote
 from proof.checker.ledger import Attempt, Entry, Job
 from proof.checker.verdict import check
@@ -117,8 +116,8 @@ class TestRetries:
         assert "backoff" in tale.kinds()
 
     def test_without_any_spread(self, monkeypatch):
-        monkeypatch.setattr(waits, "MANY", 10)
-        monkeypatch.setattr(waits, "LONG", 100)
+        monkeypatch.setattr("proof.checker.waits.MANY", 10)
+        monkeypatch.setattr("proof.checker.waits.LONG", 100)
         tale, waits = first(self.waits)
         for entry, one, other, middle in waits:
             tale.rewrite(tale.claim_of(entry, other.attempt), db=round(one.finished_at + middle))
