@@ -141,6 +141,16 @@ async def test_a_ledger_that_is_older_than_the_numbers(store: Store, times: Time
     assert [(row.at, row.done) for row in await counted(hands, "hour")] == [(BASE, 1)]
 
 
+async def test_a_new_ledger_is_not_counted_two_days_back(store: Store, times: Times):
+    """A node that finds many due jobs at its first start records runs before its duty looks."""
+    hands = Hands(store)
+    await times.set(BASE + 10 * MINUTE)
+    await ended(hands, BASE + 9 * MINUTE)
+    await times.set(BASE + 10 * MINUTE + CLOSED_AFTER)
+    assert await store.roll_up() == 3, "both begin with this hour, and the minutes that are over are counted once"
+    assert [(row.at, row.done) for row in await counted(hands)] == [(BASE + 9 * MINUTE, 1)]
+
+
 def test_percentiles_of_buckets():
     def histogram(*values: int) -> list[int]:
         found = [0] * BUCKETS

@@ -8,8 +8,8 @@ SELECT tenant, finished_at / {MINUTE_MS} AS minute, status, {LATENESS_BUCKET} AS
 FROM history WHERE finished_at >= $1 AND finished_at < $2
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2;
 
--- name: any_history
-SELECT 1 AS one FROM history LIMIT 1;
+-- name: any_ended_before
+SELECT 1 AS one FROM history WHERE finished_at < $1 LIMIT 1;
 
 -- name: drop_rollups
 DELETE FROM rollups WHERE step = $1 AND at >= $2 AND at < $3;
