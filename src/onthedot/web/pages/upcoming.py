@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 from starlette.requests import Request
 
@@ -11,7 +13,10 @@ from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import Invalid
 from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import format_instant, parse_rfc3339
-from onthedot.model.upcoming import Forecast
+from onthedot.model.schedule import Schedule
+from onthedot.model.upcoming import BusyMinute, Forecast, ForecastJob, UpcomingList
+from onthedot.service import Service
+from onthedot.store import JobFilter
 from onthedot.web import words
 from onthedot.web.charts import BarChart, bar_chart, busiest_of
 from onthedot.web.forms import read_form
@@ -33,10 +38,12 @@ BUCKET = 10  # minutes of one bar
 
 
 class NextDay(msgspec.Struct, frozen=True):
-    """The forecast as a chart. `above`: how many minutes have more starts than any of the last day."""
+    """The forecast as a chart. `usual`: what starts in each of the busiest minutes. `above`: how many minutes have more
+    starts than any of the last day."""
 
     chart: BarChart
     forecast: Forecast
+    usual: list[ForecastJob]
     starts: int
     above: int
 
@@ -54,9 +61,35 @@ async def upcoming(request: Request) -> HttpResponse:
         "upcoming.html",
         asked=asked,
         found=found,
+        further=await _further(service, tenant, found, until, asked["cursor"]),
         ahead=ahead if ahead.pending or ahead.error is not None else Part(next_day(ahead.value)),
         spans=[("hour", "Next hour"), ("week", "Next 7 days")],
     )
+
+
+async def _further(
+    service: Service, tenant: int, found: UpcomingList, until: int, cursor: str | None
+) -> dict[int, str]:
+    """In words, by job, how often those fire that the list does not count."""
+    left_out = {each.job_id: each for each in found.items if each.more is None}
+    if not left_out:
+        return {}
+    jobs = await service.list_jobs(tenant, JobFilter(next_before=until, limit=PAGE, cursor=cursor))
+    return {
+        job.id: further_words(job.schedule, parse_rfc3339(left_out[job.id].at) or 0, until)
+        for job in jobs.items
+        if job.id in left_out
+    }
+
+
+def further_words(schedule: Schedule, at: int, until: int) -> str:
+    """How often it fires between its firing `at` and `until`, where counting one by one would take too long."""
+    if schedule.every is not None and not schedule.exclude:
+        end = min(until, parse_rfc3339(schedule.end or "") or until)
+        by_step = max(0, end - 1 - at) // schedule.every
+        most = by_step if schedule.count is None else min(by_step, schedule.count - 1)
+        return f"{'' if schedule.count is None else 'at most '}{words.number(most)}"
+    return "more than 1,000" if schedule.count is None else f"at most {words.number(schedule.count - 1)}"
 
 
 @action("/upcoming/skip")
@@ -87,11 +120,18 @@ def next_day(forecast: Forecast) -> NextDay:
     measured = forecast.measured_per_minute
     chart = bar_chart(points)
     return NextDay(
+        usual=_usual(forecast.busiest),
         chart=msgspec.structs.replace(chart, first="now", last=f"in {len(forecast.starts) // 60} h"),
         forecast=forecast,
         starts=sum(forecast.starts),
         above=sum(1 for each in forecast.starts if each > measured) if measured else 0,
     )
+
+
+def _usual(busiest: Sequence[BusyMinute]) -> list[ForecastJob]:
+    """Jobs that start in each of these minutes, and as often: said once, they don't hide what makes one busier."""
+    first, others = busiest[:1], busiest[1:]
+    return [job for minute in first for job in minute.jobs if others and all(job in each.jobs for each in others)]
 
 
 routes = [upcoming, skip]
