@@ -86,14 +86,18 @@ async def operation_page(request: Request) -> HttpResponse:
 
 
 def _told(said: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was asked for, as words: `failing` yes, `start` 2026-11-18 02:00:00 UTC, `add` etl, nightly."""
-    told = [(name.replace("_", " "), _value_words(value)) for name, value in said.items() if name != "by_slot"]
+    """What was asked for, as words: "" failing, "" not ended, `start` 2026-11-18 02:00:00 UTC, `add` etl, nightly."""
+    told = [_said(name.replace("_", " "), value) for name, value in said.items() if name != "by_slot"]
     return [(name, value) for name, value in told if value]
 
 
-def _value_words(value: object) -> str:
+def _said(label: str, value: object) -> tuple[str, str]:
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return "", label if value else f"not {label}"
+    return label, _value_words(value)
+
+
+def _value_words(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(str(each) for each in value)
     if isinstance(value, dict):
