@@ -27,7 +27,7 @@ SPACES = "--mount --pid --net --ipc --uts --cgroup --fork --kill-child"
 BEGIN = f"""
 mkdir "$3"
 echo $$ > "$3/cgroup.procs"
-exec unshare {SPACES} sh -euc "$4" sh "$1" "$2"
+exec unshare {SPACES} sh -euc "$4" sh "$1" "$2" "$5"
 """
 """Its groups of processes are below a group of their own, which becomes the root inside."""
 BOOT = r"""
@@ -61,16 +61,17 @@ printf '#!/bin/sh\nexec "$@"\n' > usr/local/bin/sudo
 chmod 755 usr/local/bin/sudo
 mount --bind "$2" srv
 exec env -i container=onthedot-test SYSTEMD_PROC_CMDLINE=systemd.legacy_systemd_cgroup_controller=1 \
-    PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot . """ + (
-    f"{SYSTEMD} --system --unit=basic.target --log-target=console --show-status=0\n"
-)
+    PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot . \
+    "$3" --system --unit=basic.target --log-target=console --show-status=0
+"""
 
 
 class SystemdMachine:
     def __init__(self, pid: int) -> None:
         self._pid = pid
 
-    def enter(self, _: Path = SHARED) -> list[str]:
+    def enter(self, directory: Path = SHARED) -> list[str]:
+        """`directory` is /srv here, whatever it is outside."""
         namespaces = ["-n", "-m", "-p", "-i", "-u", f"--root=/proc/{self._pid}/root"]
         return ["nsenter", "-t", str(self._pid), *namespaces, "env", "-C", str(SHARED)]
 
@@ -81,7 +82,7 @@ def systemd_machine(folder: Path, directory: Path, server: PostgresServer) -> It
     (folder / "disk").mkdir()
     log = folder / "systemd.log"
     group = HIERARCHY / f"onthedot-test-{os.getpid()}"
-    holder = _popen(["sh", "-euc", BEGIN, "sh", str(folder / "disk"), str(directory), str(group), BOOT], log)
+    holder = _popen(["sh", "-euc", BEGIN, "sh", str(folder / "disk"), str(directory), str(group), BOOT, SYSTEMD], log)
     forwarder = None
     try:
 
@@ -129,7 +130,12 @@ def _name(pid: str) -> str:
 
 def can_boot() -> bool:
     programs = ("unshare", "nsenter", "ip", "systemctl")
-    return os.geteuid() == 0 and HIERARCHY.exists() and Path(SYSTEMD).exists() and all(shutil.which(name) for name in programs)
+    return (
+        os.geteuid() == 0
+        and HIERARCHY.exists()
+        and Path(SYSTEMD).exists()
+        and all(shutil.which(name) for name in programs)
+    )
 
 
 def _popen(command: list[str], log: Path) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""A stand-in for a cluster that helm and kubectl talk to, as a program: `python -m tests.deploy.small_cluster PORT HOME`.
+"""A stand-in for a cluster that helm and kubectl talk to: `python -m tests.deploy.small_cluster PORT HOME`.
 
 It keeps objects, checks each against the strict schemas of the oldest and the newest Kubernetes that we support, and
 answers for controllers and a kubelet: the container of a Job, and those of the witness, run here as processes with the
@@ -220,7 +220,9 @@ class SmallCluster:
 
     def _loads(self) -> web.Response:
         """What the adapter would serve, once it has been given its rule."""
-        texts = [text for key, each in self._objects.items() if key[0] == "v1/configmaps" for text in each["data"].values()]
+        texts = [
+            text for key, each in self._objects.items() if key[0] == "v1/configmaps" for text in each["data"].values()
+        ]
         rules = [rule for text in texts for rule in (yaml.safe_load(text) or {}).get("rules", [])]
         if not any(rule.get("name") == ADAPTER_RULE for rule in rules):
             return _refused(404, "NotFound", "no such metric")

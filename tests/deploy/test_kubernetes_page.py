@@ -1,5 +1,5 @@
-"""The commands of docs/kubernetes-deployment.md for a cluster, typed as they stand: the real helm and kubectl, a stand-in
-for the cluster that runs the migration and the witness, and a real PostgreSQL. `make test-deploy`."""
+"""The commands of docs/kubernetes-deployment.md for a cluster, typed as they stand: the real helm and kubectl, a
+stand-in for the cluster that runs the migration and the witness, and a real PostgreSQL. `make test-deploy`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def _with_a_cluster(directory: Path, network: Network) -> Reader:
     (directory / "bin" / "helm").symlink_to(helm())
     (directory / "bin" / "kubectl").symlink_to(kubectl())
     (directory / "deploy").symlink_to(ROOT / "deploy")
-    named = {"clusters": {"cluster": {"server": "http://127.0.0.1:6443"}}, "users": {"user": {}}}
+    named: dict[str, dict[str, object]] = {
+        "clusters": {"cluster": {"server": "http://127.0.0.1:6443"}},
+        "users": {"user": {}},
+    }
     contexts = [{"name": "here", "context": {"cluster": "here", "user": "here", "namespace": "default"}}]
     config = {kind: [{"name": "here", **each}] for kind, each in named.items()}
     known = {"apiVersion": "v1", "kind": "Config", "current-context": "here", "contexts": contexts}
@@ -74,7 +77,9 @@ def test_the_commands_for_a_cluster(reader: Reader) -> None:
     )
     reader.type(install)
     objects = json.loads(reader.type("kubectl -n onthedot get deployments,services,networkpolicies -o json\n"))["items"]
-    assert {each["metadata"]["name"] for each in objects} == {f"onthedot{end}" for end in ("", "-api", "-executor", "-witness")}
+    assert {each["metadata"]["name"] for each in objects} == {
+        f"onthedot{end}" for end in ("", "-api", "-executor", "-witness")
+    }
     reader.type("onthedot migrate --check --store postgresql://scheduler@db.internal/onthedot\n")  # the Job did it
     reader.type(logs)
     said = reader.directory / "terminal-2.log"

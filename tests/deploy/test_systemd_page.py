@@ -44,7 +44,7 @@ def _wheels(directory: Path) -> None:
     subprocess.run([hatchling, "build", "-t", "wheel", "-d", directory], cwd=ROOT, check=True, capture_output=True)
     (ours,) = directory.glob("onthedot-*.whl")
     subprocess.run(["/usr/bin/python3", "-m", "venv", directory / "pip"], check=True)
-    command = [directory / "pip/bin/pip", "download", "-q", "-d", directory / "wheels", ours]
+    command: list[str | Path] = [directory / "pip/bin/pip", "download", "-q", "-d", directory / "wheels", ours]
     subprocess.run(command, check=True, capture_output=True, timeout=200)
     shutil.rmtree(directory / "pip")
 

@@ -275,6 +275,8 @@ class Checker:
             self.check(Command(tuple(rest[rest.index(named[0]) + 1 :]), {}))
 
     def _helm(self, words: list[str]) -> None:
+        if words[:2] == ["repo", "add"]:
+            return
         require(words[0] in ("install", "upgrade"), f"helm {words[0]}")
         values: dict[str, Any] = {}
         for option, value in pairwise(words):

@@ -17,14 +17,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from tests.services.orphan_reaper import orphan_reaper
 from tests.services.postgres import PostgresServer, running_postgres
 from tests.services.process import COMMAND
 from tests.services.waiting import looks, until_blocking
 
-__all__ = ["Network", "Reader", "Stuck", "can_make_networks", "network", "statements"]
+__all__ = ["FORWARD", "Machine", "Network", "Reader", "Stuck", "can_make_networks", "network", "statements"]
 
 HOSTS = (
     "localhost",
@@ -119,6 +119,12 @@ def _excludes(one: Terminal, other: Terminal) -> bool:
     return (one.port != "" and one.port == other.port) or same_file
 
 
+class Machine(Protocol):
+    """Where a reader sits."""
+
+    def enter(self, directory: Path) -> list[str]: ...
+
+
 class Network:
     def __init__(self, holder: int, server: PostgresServer) -> None:
         self._holder, self._server = holder, server
@@ -158,7 +164,7 @@ def network(folder: Path) -> Iterator[Network]:
 class Reader:
     """One page."""
 
-    def __init__(self, directory: Path, network: Network) -> None:
+    def __init__(self, directory: Path, network: Machine) -> None:
         self.directory = directory
         self._network = network
         self._terminals: dict[Terminal, subprocess.Popen[bytes]] = {}
