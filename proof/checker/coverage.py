@@ -72,7 +72,9 @@ def _decided_before(story: Story, job: JobStory, segment: Segment, following: Se
 
 def _given_up_before(story: Story, row: Entry | Live, following: Segment) -> bool:
     """By a clock that showed a later time then than when the next schedule was given."""
-    if not isinstance(row, Entry) or row.status != "skipped" or row.slot > row.finished_at:
+    if not isinstance(row, Entry) or row.slot > row.finished_at:
+        return False
+    if row.status != "skipped" and row.reason != "deleted":  # what waited for its lane, and its job was restored since
         return False
     written = story.written(row)
     return written is not None and written < following.at

@@ -108,6 +108,17 @@ class TestSlotsOfASchedule:
     def test_given_up_after_the_change(self) -> None:
         assert self.edited().given_up(30_000, clock=1).breaks(check_coverage) == {"phantom"}
 
+    @pytest.mark.parametrize(
+        ("reason", "clock", "broken"), [("deleted", 0, set()), ("deleted", 1, {"phantom"}), (None, 0, {"phantom"})]
+    )
+    def test_cancelled_because_its_job_was_deleted_in_that_future(
+        self, reason: str | None, clock: int, broken: set[str]
+    ) -> None:
+        """It waited for its lane, and its job was restored and changed since."""
+        tale = self.edited()
+        tale.entry(30_000, "cancelled", reason=reason, token=0, finished_at=BEGIN + 30_001, clock=clock)
+        assert tale.breaks(check_coverage) == broken
+
     @pytest.mark.parametrize(("edited", "broken"), [(25_000, False), (35_000, True), (None, True)])
     def test_a_range_tells_its_number_unless_its_schedule_was_replaced_in_that_future(
         self, edited: int | None, broken: bool
