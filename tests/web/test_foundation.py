@@ -289,3 +289,5 @@ def test_charts_are_drawn_from_numbers():
     assert lines.lines[0].dots == [(300.0, 0.0)]
     assert lines.rows[2] == ["c", "–"]
     assert charts.bar_chart([]).top == ""
+    (alone,) = charts.bar_chart([("00:00", 7, "")], width=300).bars
+    assert (alone.x, alone.width) == (143.5, 13), "in the middle, and no wall"

@@ -14,6 +14,8 @@ __all__ = ["BarChart", "LineChart", "StripBar", "bar_chart", "busiest_of", "line
 STRIP_LENGTH = 20
 FOOT = 3
 """A line of noughts runs so far above the axis, where it can be seen."""
+FEWEST = 20
+"""A bar is as wide as with so many, however few there are: one alone would be a wall."""
 _HEIGHTS = {"DONE": 14, "FAILED": 14, "CANCELLED": 9, "SKIPPED": 4, "EXECUTING": 14, "PENDING": 4}
 
 
@@ -77,12 +79,13 @@ def bar_chart(
     highest = max((value for _, value, _ in points), default=0)
     most = highest or 1
     step = width / max(1, len(points))
-    gap = min(2.0, step * 0.2)
+    thick = min(step, width / FEWEST)
+    gap = min(2.0, thick * 0.2)
     bars = [
         Bar(
-            x=round(number * step + gap / 2, 2),
+            x=round(number * step + (step - thick + gap) / 2, 2),
             y=round(height - max(1.0 if value else 0.0, value / most * height), 2),
-            width=round(step - gap, 2),
+            width=round(thick - gap, 2),
             height=round(max(1.0 if value else 0.0, value / most * height), 2),
             tone=tone,
             label=label,
