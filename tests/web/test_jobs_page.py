@@ -171,7 +171,7 @@ async def test_all_that_match_are_counted_and_confirmed_by_their_number(site, ap
     )
     few = (await site.post("/jobs/selected", data={"verb": "pause", "all": "true", "filter": "q=other"})).text
     assert "Pause 1 job?" in few
-    assert "All jobs with q <b>other</b> that have not ended" in few
+    assert "All jobs with text <b>other</b> that have not ended" in few
     chosen = {"verb": "pause", "all": "true", "filter": "tag=many&sort=name&q="}
     asked = (await site.post("/jobs/selected", data=chosen)).text
     for expected in ("Pause 101 jobs?", "and 91 others", "Type 101 to confirm", 'name="shown" value="101"'):

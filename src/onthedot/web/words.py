@@ -17,6 +17,7 @@ from onthedot.timing.zones import zone
 
 __all__ = [
     "actor_words",
+    "asked_words",
     "count_words",
     "expression",
     "how_long",
@@ -170,6 +171,14 @@ def sentence(text: str) -> str:
     """With a capital at its start and a full stop at its end."""
     text = text.strip()
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
+
+
+def asked_words(name: str, value: object) -> tuple[str, str]:
+    """A filter or parameter and its value: ("tag", "etl"), ("", "failing"), ("", "not ended")."""
+    label = "text" if name == "q" else name.replace("_", " ")
+    if isinstance(value, bool):
+        return "", label if value else f"not {label}"
+    return label, str(value)
 
 
 def actor_words(name: str | None, kind: str | None) -> str | None:

@@ -87,22 +87,16 @@ async def operation_page(request: Request) -> HttpResponse:
 
 def _told(said: dict[str, Any]) -> list[tuple[str, str]]:
     """What was asked for, as words: "" failing, "" not ended, `start` 2026-11-18 02:00:00 UTC, `add` etl, nightly."""
-    told = [_said(name.replace("_", " "), value) for name, value in said.items() if name != "by_slot"]
+    told = [words.asked_words(name, _value_words(value)) for name, value in said.items() if name != "by_slot"]
     return [(name, value) for name, value in told if value]
 
 
-def _said(label: str, value: object) -> tuple[str, str]:
-    if isinstance(value, bool):
-        return "", label if value else f"not {label}"
-    return label, _value_words(value)
-
-
-def _value_words(value: object) -> str:
+def _value_words(value: object) -> object:
     if isinstance(value, list):
         return ", ".join(str(each) for each in value)
     if isinstance(value, dict):
         return encode_json(value).decode()
-    return words.utc(value) if isinstance(value, str) and parse_rfc3339(value) is not None else str(value)
+    return words.utc(value) if isinstance(value, str) and parse_rfc3339(value) is not None else value
 
 
 def _shows(operation: BulkOperation) -> tuple[str, dict[str, Any]] | None:

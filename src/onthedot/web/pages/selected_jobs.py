@@ -152,7 +152,7 @@ async def _ask(
         typed=must_be_typed(count.total),
         names=names,
         question=f"{VERBS[verb].label} {_how_many(count)}?",
-        told=[(name.replace("_", " "), _said(value)) for name, value in chosen.asked.items() if _tells(name, value)],
+        told=[words.asked_words(name, value) for name, value in chosen.asked.items() if _tells(name, value)],
         pauses=PAUSES,
         return_to=form.back("/jobs"),
         action="/jobs/selected",
@@ -163,10 +163,6 @@ async def _ask(
 
 def _tells(name: str, value: object) -> bool:
     return value is not None and name not in PLACES
-
-
-def _said(value: object) -> str:
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
 def _how_many(count: BulkCount) -> str:
