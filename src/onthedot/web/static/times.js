@@ -27,7 +27,7 @@ const local = (at) =>
 const tick = () => {
   if (document.hidden) return;
   const now = Date.now();
-  for (const shown of document.querySelectorAll("[data-zone]")) shown.classList.toggle("here", shown.dataset.zone === zone);
+  for (const shown of document.querySelectorAll("[data-zone]")) shown.classList.toggle("here", zone === "UTC" || shown.dataset.zone === zone);
   for (const time of document.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.getTime())) continue;
