@@ -174,13 +174,13 @@ def _quick(m: _Maker) -> Iterator[DemoJob]:
         yield m.job(
             f"recount-aisle-{aisle.lower()}",
             f"Recount aisle {aisle}",
-            m.every("10m", young),
+            m.every("30m", young),
             _function("stock:recount"),
             owner="warehouse",
             tags=["stock", "live"],
-            params={"aisle": aisle, "seconds": 8},
+            params={"aisle": aisle, "seconds": 5},
             policy={"concurrency": {"group": "stock-database", "limit": 1}, "overlap": "skip", "timeout": "1m"},
-            story=Story(takes_ms=8000, spread=0.1, late_ms=9000, since=young),
+            story=Story(takes_ms=5000, spread=0.1, late_ms=5000, since=young),
         )
 
 

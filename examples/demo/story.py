@@ -113,6 +113,7 @@ def _run(story: Story, job_id: int, slot: int, now: int, port: int, dice: random
         took = max(
             1, round((story.takes_ms if cause is None else cause.took_ms) * dice.lognormvariate(0, story.spread))
         )
+        took = max(1, min(took, now - at))  # what takes minutes may have begun just now
         attempts.append(
             Attempt(
                 attempt=len(attempts) + 1,

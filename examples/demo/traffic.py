@@ -30,7 +30,7 @@ async def go_on(address: str, ports: dict[str, int]) -> None:
     dice = random.Random()
     async with AsyncClient(address) as client:
         with suppress(OnTheDotError, OSError):
-            await client.create_many([_order("loyalty", "book", 1 + number / 4, ports, dice) for number in range(24)])
+            await client.create_many([_order("loyalty", "book", 1 + number // 4, ports, dice) for number in range(24)])
         for turn in itertools.count():
             await asyncio.sleep(dice.expovariate(1 / CALM))
             with suppress(OnTheDotError, OSError):
