@@ -1,8 +1,8 @@
 """Who runs which block of the manual, and what a block needs beside its page.
 
 What a page or a block takes for granted stands in GIVEN and BEFORE; what stands for something else, in MEANT. Blocks
-that another test types, with brokers, engines or a cluster, are named with that test; what nothing can run here is
-named with the reason.
+that another test types, with brokers, engines or a cluster, are named with that test; what nothing could run here would
+be named with the reason.
 """
 
 from __future__ import annotations
@@ -63,33 +63,25 @@ PROGRAMS_RUN_BY = {
     "pip install 'onthedot[otel]'": "tests/cluster/test_otlp.py",
 }
 
+KUBERNETES = "docs/kubernetes-deployment.md"
+CLUSTER, SYSTEMD = "tests/deploy/test_kubernetes_page.py", "tests/deploy/test_systemd_page.py"
+SAMPLES = "$ make run          # needs only Python ≥ 3.11 and make: no other service, no Docker, no root"
 BLOCKS_TYPED_BY = {
+    ("README.md", SAMPLES): "tests/deploy/test_readme_first_lines.py",
+    ("docs/bulk.md", "make bench ONLY=bulk"): "tests/deploy/test_bench_block.py",
+    ("docs/deployment.md", "git pull && ./run.sh"): "tests/deploy/test_compose.py",
+    (KUBERNETES, "kubectl create namespace onthedot"): CLUSTER,
+    (KUBERNETES, "kubectl -n onthedot logs -f deployment/onthedot-witness"): CLUSTER,
+    (KUBERNETES, "helm repo add prometheus-community https://prometheus-community.github.io/helm-charts"): CLUSTER,
+    (KUBERNETES, "sudo useradd --system --home-dir /var/lib/onthedot --shell /usr/sbin/nologin onthedot"): SYSTEMD,
+    (KUBERNETES, "sudo systemctl enable --now onthedot-witness"): SYSTEMD,
     ("docs/moving.md", "onthedot migrate-store sqlite:///onthedot.db postgresql://scheduler@db/onthedot --abort"):
     "tests/cli/test_migrate_store.py",
 }  # fmt: skip
-"""Blocks for a moment that only a test can bring about."""
+"""Blocks for a moment, a machine or a cluster that only a test can bring about."""
 
-CLUSTER = (
-    "no cluster is to be had; tests/deploy/test_programs.py gives the chart to helm and its manifests to the schemas"
-)
-SYSTEMD = "it would change this machine; tests/deploy/test_programs.py gives the units to systemd"
-KUBERNETES = "docs/kubernetes-deployment.md"
-ADAPTER = "helm install prometheus-adapter prometheus-community/prometheus-adapter -n monitoring \\"
-SAMPLES = "$ make run          # needs only Python ≥ 3.11 and make: no other service, no Docker, no root"
-NOTHING_RUNS = {
-    (
-        "README.md",
-        SAMPLES,
-    ): "`make run` and `make test` themselves; tests/cluster/test_serving.py serves the sample jobs",
-    (KUBERNETES, "kubectl create namespace onthedot"): CLUSTER,
-    (KUBERNETES, "kubectl -n onthedot logs -f deployment/onthedot-witness"): CLUSTER,
-    (KUBERNETES, ADAPTER): CLUSTER,
-    (KUBERNETES, "sudo useradd --system --home-dir /var/lib/onthedot --shell /usr/sbin/nologin onthedot"): SYSTEMD,
-    (KUBERNETES, "sudo systemctl enable --now onthedot-witness"): SYSTEMD,
-    ("docs/bulk.md", "make bench ONLY=bulk"): "a benchmark; its figures are on the page",
-    ("docs/deployment.md", "git pull && ./run.sh"): "git has nowhere to pull from; run.sh is typed by test_compose.py",
-}
-"""Blocks that nothing here can run, and why."""
+NOTHING_RUNS: dict[tuple[str, str], str] = {}
+"""Blocks that nothing here can run, and why: none."""
 
 OPS = "printf '[channels.ops]\\nurl = \"http://127.0.0.1:5003/\"\\n' > onthedot.toml\n"
 SERVE, ECHO = "onthedot serve\n", "onthedot echo\n"
