@@ -96,7 +96,7 @@ export ONTHEDOT_KEY=$(onthedot keys create --name reader --scope admin --store $
 unset ONTHEDOT_STORE
 """
 GIVEN = {
-    "README.md": f"cp -r {ROOT}/examples/* .\nonthedot serve --jobs jobs.json\n"
+    "README.md": f"cp -r {ROOT}/examples .\nonthedot serve --jobs examples/jobs.json\n"
     "until ls logs/disk-space/*.log; do sleep 0.2; done\n",
     "docs/alerts.md": OPS + ECHO + SERVE + BROKEN,
     "docs/bulk.md": ECHO + SERVE,
