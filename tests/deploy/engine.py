@@ -21,7 +21,7 @@ from tests.services.debian import debian_program
 from tests.services.orphan_reaper import orphan_reaper
 from tests.services.waiting import until_blocking
 
-__all__ = ["DeployEngine", "running_deploy_engine"]
+__all__ = ["ROOT", "DeployEngine", "running_deploy_engine"]
 
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".deploy"  # ignored by git: packages and base images, 700 MB
@@ -99,12 +99,14 @@ class DeployEngine:
             orphan_reaper.ended(-process.pid)
         if self.home is not None:
             for folder in Path("/sys/fs/cgroup").glob(f"**/{self.home.name}"):
-                with suppress(OSError):
-                    folder.rmdir()
+                for each in sorted(folder.glob("**/"), reverse=True):  # buildkit makes one below it
+                    with suppress(OSError):
+                        each.rmdir()
 
     def _namespaces(self, home: Path) -> None:
         for name, package in (("slirp4netns", "slirp4netns"), ("iptables", "iptables"), ("ip", "iproute2")):
             debian_program(name, package)
+        debian_program("runc", "runc")  # of this Debian: that of forky wants a newer libc
         options = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
         holder = self._popen("unshare", *options, "sh", "-euc", HOLDER, "sh", str(home))
         children = Path(f"/proc/{holder.pid}/task/{holder.pid}/children")

@@ -60,6 +60,7 @@ class SmallCluster:
         for process in self._processes:
             if process.returncode is None:
                 process.kill()
+        os._exit(0)  # what is still watched, followed or forwarded would go on
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         sys.stdout.write(f"{request.method} {request.path_qs}\n")

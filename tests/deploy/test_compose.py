@@ -7,6 +7,7 @@ the other, as somebody would. `make test-deploy`.
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -16,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.deploy.engine import DeployEngine, running_deploy_engine
+from tests.deploy.engine import ROOT, DeployEngine, running_deploy_engine
+from tests.docs.blocks import blocks_of
 from tests.services.process import COMMAND
 from tests.services.waiting import until_blocking
 
@@ -193,6 +195,25 @@ def test_more_executors(stack: Stack) -> None:
     assert [stack.state(name)["StartedAt"] for name in before] == kept, "those that run go on"
     assert len(stack.containers("executor")) == 5
     until_blocking(lambda: _live(stack) == 8, "five executors and three API nodes", 60)
+
+
+def test_the_upgrade_of_the_manual(stack: Stack, tmp_path: Path) -> None:
+    """`git pull && ./run.sh` as it stands, in a checkout that is a commit behind."""
+    (typed,) = (block.text for block in blocks_of("docs/deployment.md") if block.text.startswith("git pull"))
+    behind = tmp_path / "checkout"
+    git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org"]
+    subprocess.run([*git, "clone", "--quiet", ROOT, tmp_path / "upstream"], check=True)
+    subprocess.run([*git, "clone", "--quiet", tmp_path / "upstream", behind], check=True)
+    commit = [*git, "commit", "--quiet", "--allow-empty", "--message", "A new version"]
+    subprocess.run(commit, cwd=tmp_path / "upstream", check=True)
+    made = stack.cli("timer", "1h", "http://waitecho:5003/echo")
+    told = stack.engine.run("sh", "-ec", f"cd {behind}\n{typed}", within=900).stdout
+    assert f"On the Dot is ready: {URL}" in told
+    log = subprocess.run(["git", "log", "-1", "--format=%s"], cwd=behind, check=True, capture_output=True, text=True)
+    assert log.stdout == "A new version\n"
+    assert stack.read_key() == stack.key
+    assert stack.cli("jobs", "show", str(made["id"]))["state"] == "active"
+    until_blocking(lambda: _live(stack) >= 6, "all nodes are there", 60)
 
 
 def test_the_admin_key_is_rotated(stack: Stack) -> None:
