@@ -74,10 +74,15 @@ def test_an_interval_ends_where_its_schedule_does():
 def test_what_starts_in_every_busy_minute_is_said_once():
     usual, other = (ForecastJob(job_id=each, key=None, name=None, starts=3) for each in (1, 2))
     minutes = [BusyMinute(at="2023-11-14T22:13:00Z", starts=6, jobs=jobs) for jobs in ([usual, other], [usual])]
+    at = minutes[0].at
     forecast = Forecast(
-        **dict.fromkeys(("since", "until", "computed_at"), "2023-11-14T22:13:00.000Z"),
-        **dict.fromkeys(("jobs", "capacity", "measured_per_minute"), 2),
+        since=at,
+        until=at,
+        computed_at=at,
+        jobs=2,
         complete=True,
+        capacity=10,
+        measured_per_minute=2,
         starts=[6, 3],
         busiest=minutes,
     )
