@@ -232,6 +232,13 @@ async def test_an_open_server_refuses_what_came_through_a_proxy(api, header):
     assert (await api.get("/v1/jobs")).json()["items"] == []
 
 
+def test_headers_of_well_known_proxies_are_known():
+    assert {"forwarded", "x-forwarded", "via", "x-forwarded-for", "x-real-ip", "client-ip"} <= set(FORWARDED)
+    assert {"cdn-loop", "cf-connecting-ip", "fastly-client-ip", "x-azure-clientip", "x-azure-socketip"} <= set(
+        FORWARDED
+    )
+
+
 async def test_with_a_key_a_proxy_may_stand_in_front(keyed):
     answer = await keyed["read"].get("/v1/jobs", headers={"x-forwarded-for": "203.0.113.7", "host": "otd.example"})
     assert answer.status_code == 200

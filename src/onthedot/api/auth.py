@@ -25,6 +25,7 @@ ASK_SECONDS = 2.0
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 FORWARDED = (
     "forwarded",
+    "x-forwarded",
     "via",
     "x-forwarded-for",
     "x-forwarded-host",
@@ -36,11 +37,16 @@ FORWARDED = (
     "x-original-host",
     "x-real-ip",
     "x-client-ip",
+    "client-ip",
     "x-cluster-client-ip",
+    "x-azure-clientip",
+    "x-azure-socketip",
     "x-envoy-external-address",
     "true-client-ip",
     "cf-connecting-ip",
     "fly-client-ip",
+    "fastly-client-ip",
+    "cdn-loop",
 )
 """Headers that proxies add. Behind a proxy on this machine every request comes from loopback, whoever sent it."""
 
