@@ -259,6 +259,13 @@ def test_doctor_asks_the_server_that_holds_the_file(online, node):
     assert "1 alive" in found.out
 
 
+def test_doctor_finds_the_server_that_holds_the_file(cli, node):
+    """Not another server, which happens to be at the default address."""
+    found = cli("doctor", "--store", f"sqlite:///{node.directory}/onthedot.db")
+    assert f"{node.url} is up" in found.out
+    assert found.code == 0, found.out
+
+
 def test_doctor_on_wrong_settings(cli, monkeypatch):
     monkeypatch.setenv("ONTHEDOT_PROT", "1")
     found = cli("doctor")

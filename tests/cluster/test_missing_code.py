@@ -63,6 +63,7 @@ async def test_the_doctor_tells_it_too(sqlite_url, jobs, tmp_path, free_port):
     for line in TOLD:
         assert line.format(tmp_path) in doctor.output()
     assert "(fine)" not in doctor.output()
+    assert "correct the name, or install it on this node" in doctor.output()
 
 
 async def test_the_doctor_counts_dead_letters(store_url, cluster, tmp_path, free_port):

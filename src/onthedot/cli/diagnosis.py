@@ -98,7 +98,7 @@ def _jobs_file(settings: Settings) -> list[Finding]:
     if jobs is None:
         return []
     found = ok("jobs file", f"{settings.jobs_file_path}: {len(jobs.specs)} jobs")
-    advice = "correct the name, or make it importable on this node: next to the jobs file, or installed"
+    advice = "correct the name, or install it on this node; modules of functions may also be next to the jobs file"
     return [
         found,
         *(wrong("jobs file", remark, advice) for remark in failing(jobs, targets_of(settings, jobs).problem)),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from onthedot.settings import Settings
     from onthedot.store import Store
 
-__all__ = ["settings_for", "with_store"]
+__all__ = ["settings_for", "url_of_holder", "with_store"]
 
 T = TypeVar("T")
 
@@ -32,3 +32,16 @@ def with_store(settings: Settings, body: Callable[[Store], Awaitable[T]], *, mig
             await store.close()
 
     return asyncio.run(run())
+
+
+def url_of_holder(settings: Settings) -> str:
+    """The URL of the server that has the SQLite file open."""
+    from onthedot.cli.options import server_url
+    from onthedot.settings import address
+    from onthedot.store.sqlite.holder import binding_of_holder
+
+    binding = binding_of_holder(settings.store)
+    if binding is None:
+        return server_url(None, settings.port)
+    host, _, port = binding.rpartition(":")
+    return f"{settings.scheme}://{address(host, port)}"

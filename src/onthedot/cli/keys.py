@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from onthedot.cli.direct import settings_for, with_store
+from onthedot.cli.direct import settings_for, url_of_holder, with_store
 from onthedot.cli.group import command_group
 from onthedot.cli.options import ApiKey, AsJson, Server, StoreUrl, connected, server_url
 from onthedot.cli.options import Settings as SettingsFile
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from onthedot.client import Client
     from onthedot.model.key import ApiKey as ApiKeyView
     from onthedot.service import Service
-    from onthedot.settings import Settings
 
     T = TypeVar("T")
 
@@ -192,16 +191,4 @@ def _do(
             settings, lambda opened: direct(Service(opened, build_targets(settings), SystemClock(), settings))
         )
     except StoreInUse:
-        return ask(_holder(settings))
-
-
-def _holder(settings: Settings) -> str:
-    """The URL of the server that has the SQLite file open."""
-    from onthedot.settings import address
-    from onthedot.store.sqlite.holder import binding_of_holder
-
-    binding = binding_of_holder(settings.store)
-    if binding is None:
-        return server_url(None, settings.port)
-    host, _, port = binding.rpartition(":")
-    return f"{settings.scheme}://{address(host, port)}"
+        return ask(url_of_holder(settings))

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 
+from onthedot.cli.direct import url_of_holder
 from onthedot.cli.findings import Finding, ok, warning, wrong
 from onthedot.cli.options import authority, server_url
 from onthedot.cli.output import ago
@@ -43,7 +44,9 @@ async def examine_store(settings: Settings, server: str | None, key: str | None)
         return
     except StoreInUse:
         yield ok("store", f"{shown} is in use by a running server; checking through its API")
-        async for finding in _by_server(server_url(server, settings.port), key or os.environ.get("ONTHEDOT_KEY")):
+        given = server or os.environ.get("ONTHEDOT_URL")
+        url = server_url(given) if given else url_of_holder(settings)
+        async for finding in _by_server(url, key or os.environ.get("ONTHEDOT_KEY")):
             yield finding
         return
     except (OnTheDotError, OSError) as error:
