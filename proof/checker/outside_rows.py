@@ -37,11 +37,19 @@ def check_outside_rows(story: Story) -> Iterator[Violation]:
         for row in job.rows if job.outlives else ():
             if isinstance(row, Entry) and row.until is not None:
                 continue
-            outside = {send.of is not None for send in story.sends.get(row.id, ())}
+            outside = _is_outside(story, job, row)
             if outside == {False}:  # its job has another target now
                 yield from JudgedRow(story, job, row).check()
             elif outside != {False, True}:  # else its target was changed between two tries, which `outlives` counts
                 yield from _Row(story, job, row, killed).check()
+
+
+def _is_outside(story: Story, job: JobStory, row: Entry | Live) -> set[bool]:
+    """Of each attempt that was received. Of what nobody received: as its job was when it was claimed."""
+    if received := story.sends.get(row.id):
+        return {send.of is not None for send in received}
+    versions = [story.lives.in_force(job.id, turn.place) for turn in story.lives.turns.get(row.id, {}).values()]
+    return {version.spec["target"].get("command") == "outside" for version in versions if version is not None}
 
 
 class _Row:

@@ -327,6 +327,23 @@ class TestOutside:
         assert tale.broken() == set()
         assert tale.changed_row(tries=2).broken() == {"tries"}
 
+    def lost_before_it_was_received(self, target: dict[str, Any], node: str) -> set[str]:
+        """Its job calls something else since 5 s. At most once: what became of the begun call, nobody knows."""
+        tale = Row({"type": "command", "command": "outside"}, delivery="at_most_once")
+        tale.add(Wrote(at=5000, db=BEGIN + 5000, verb="edit", job=1, wish={"target": target}))
+        tale.claimed(10_000, at=9_000)
+        tale.add(Begun(at=10_000, db=BEGIN + 10_000, node="a", run=RUN, token=1))
+        tale.fault("freeze", 10_000, 20_000, node="a").lost("a", 15_000)
+        tale.tells("unknown", began=10_000, ended=15_000, node=node)
+        tale.ends("failed", reason="unknown", losses=1, node=node, lateness_ms=None, duration_ms=None)
+        return tale.broken()
+
+    def test_of_another_target_it_need_not_have_been_received(self) -> None:
+        function = {"type": "function", "function": "work:task"}
+        assert self.lost_before_it_was_received(function, "a") == set()
+        assert self.lost_before_it_was_received(function, "b") == {"result"}
+        assert self.lost_before_it_was_received({"type": "command", "command": "outside"}, "a") != set()
+
     def test_nothing_had_begun(self) -> None:
         tale = adopted()
         tale.events = [event for event in tale.events if not isinstance(event, Received)]
