@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 from pathlib import Path
 
 import httpx
@@ -101,6 +102,34 @@ async def test_the_rest_of_an_unwanted_body_is_not_waited_for(
     monkeypatch.setattr(protocol, "UNWANTED_SECONDS", 0.2)
     answer = await talk(server, CHUNKED % b"/nowhere" + b"5\r\nhello\r\n")  # and never the end of it
     assert status(answer) == 404
+
+
+async def test_who_sends_all_before_reading_reads_why_it_was_refused(server: tuple[str, int]) -> None:
+    """With "connection: close", as simple clients ask. Closed at once, the kernel would have reset the connection."""
+
+    def ask() -> tuple[int, bytes]:
+        connection = http.client.HTTPConnection(*server, timeout=20)
+        connection.request("POST", "/v1/jobs", b"[" + b" " * 8_000_000 + b"]", {"connection": "close"})
+        with connection.getresponse() as response:
+            return response.status, response.read()
+
+    for told in [await asyncio.to_thread(ask) for _ in range(3)]:
+        assert told[0] == 413
+        assert b"exceeds the limit" in told[1]
+    assert await alive(server)
+
+
+async def test_who_is_refused_and_sends_on_is_left(server: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "UNWANTED_SECONDS", 0.2)
+    reader, writer = await asyncio.open_connection(*server)
+    writer.write(BATCH + b"connection: close\r\ncontent-length: 900000000\r\n\r\n")
+    assert status(await asyncio.wait_for(reader.read(), 5)) == 413
+    with pytest.raises(ConnectionError):
+        async with asyncio.timeout(10):
+            while True:
+                writer.write(b" " * 100_000)
+                await writer.drain()
+    writer.close()
 
 
 async def test_idle_connections_make_room(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:

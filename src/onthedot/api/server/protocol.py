@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from typing import Any
 
 import httptools
@@ -37,6 +38,16 @@ class _TooManyHeaders(Exception):
     pass
 
 
+class _AnswersLast:
+    """The connection as uvicorn's answer sees it. What closes it waits for the rest of the request: if bytes were left
+    unread, the kernel would reset the connection, and the client would lose the answer that says why."""
+
+    __slots__ = ("close", "is_closing", "write")
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self.write, self.is_closing, self.close = transport.write, transport.is_closing, close
+
+
 class GuardedProtocol(HttpToolsProtocol):
     """One connection. uvicorn, and the parser below it, would collect what comes for ever, and wait for it for ever."""
 
@@ -60,12 +71,14 @@ class GuardedProtocol(HttpToolsProtocol):
         self._patience: asyncio.TimerHandle | None = None
         self._unread: tuple[int, float] | None = None  # bytes of answers that were not taken, since when
         self._leaving_since: float | None = None
+        self._is_last = False  # what is received: it was answered with "connection: close", and is thrown away
 
     # Coming and going
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.flow = self._flow = HoldingFlow(transport, self._soon)
+        self._answers: Any = _AnswersLast(transport, self._close_after_request)
         self.address = self.client[0] if self.client else ""
         self._answered_at = self.loop.time()
         if self._load.admit(self):
@@ -231,6 +244,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def head_complete(self) -> None:
         super().on_headers_complete()
+        self.cycle.transport = self._answers
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
@@ -242,6 +256,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self.message_complete()
+        if self._is_last:
+            self.transport.close()
         self._in_headers = True  # of the next request; keep-alive has its own deadline until that begins
         self._header_bytes = 0
         self._count_head(0)
@@ -259,6 +275,15 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._answered_at = self.loop.time()
         super().on_response_complete()
+
+    def _close_after_request(self) -> None:
+        """For `UNWANTED_SECONDS` at most."""
+        if not self.cycle.more_body:
+            self.transport.close()
+        elif not self.transport.is_closing():
+            self._is_last = True
+            if self.transport.can_write_eof():
+                self.transport.write_eof()
 
     def _refuse(self, answer: bytes) -> None:
         """Say why, unless something else has been said already, and end it."""
