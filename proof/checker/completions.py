@@ -92,8 +92,11 @@ class _Row:
         return attempt.outcome in COUNTED or (attempt.outcome == "cancelled" and attempt.started_at is not None)
 
     def _of(self, attempt: Attempt, before: int) -> Iterator[Violation]:
-        """Which try it says it was: the next one, if it counts; or an earlier one, of which only a callback speaks."""
-        if attempt.completion is None and not self._counts(attempt, before):
+        """Which try it says it was: the next one, if it counts; or an earlier one, of which only a callback speaks. A
+        row that tells of its only attempt itself says how many tries there were, and no number."""
+        if not self.row.attempts:
+            right = before == 0 and attempt.completion is None
+        elif attempt.completion is None and not self._counts(attempt, before):
             right = attempt.try_number is None
         elif attempt.completion == "callback":
             right = 1 <= (attempt.try_number or 0) <= before + 1

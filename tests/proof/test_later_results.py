@@ -232,6 +232,27 @@ class TestCallbacks:
         assert tale.broken() == {"tries"}
 
 
+def lost_at_its_only_try() -> Row:
+    """At most once: its node was lost while the call was made, and the row tells of that itself."""
+    tale = Row({"type": "webhook"}, completion="callback", delivery="at_most_once")
+    tale.claimed(10_000, at=9_000)
+    tale.add(Begun(at=10_009, db=BEGIN + 10_009, node="a", run=RUN, token=1))
+    tale.called(10_010, took=6_000)
+    tale.fault("kill", 11_000, 11_000, node="a").lost("a", 16_000)
+    tale.tells("unknown", began=10_009, ended=16_001)
+    tale.ends("failed", reason="unknown", losses=1, attempts=[], lateness_ms=None, duration_ms=None)
+    return tale
+
+
+class TestLostAtItsOnlyTry:
+    def test_as_it_was(self) -> None:
+        assert lost_at_its_only_try().broken() == set()
+
+    @pytest.mark.parametrize("tries", [0, 2])
+    def test_tries_that_are_miscounted(self, tries: int) -> None:
+        assert lost_at_its_only_try().changed_row(tries=tries).broken() == {"tries"}
+
+
 class Outside(Row):
     def __init__(self, **policy: Any) -> None:
         super().__init__({"type": "command", "command": "outside"}, **policy)
