@@ -36,7 +36,7 @@ Cli = Callable[..., Result]
 def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
     """`cli("jobs", "list")` in a directory and an environment of its own."""
     monkeypatch.chdir(tmp_path)
-    for name in ("ONTHEDOT_URL", "ONTHEDOT_KEY", "ONTHEDOT_STORE", "EDITOR", "VISUAL"):
+    for name in ("ONTHEDOT_URL", "ONTHEDOT_KEY", "ONTHEDOT_STORE", "EDITOR", "VISUAL", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: object, stdin: str | None = None) -> Result:

@@ -6,8 +6,16 @@ import pytest
 
 from onthedot.cli.describe import outcome_text, schedule_text, target_text
 from onthedot.cli.failures import explain
-from onthedot.cli.output import ago, facts, line_width, table, when
-from onthedot.errors import FieldProblem, Invalid, NotFound, SettingsError, StoreInUse, Unauthorized, Unreachable
+from onthedot.cli.output import ago, detail, facts, line_width, table, when
+from onthedot.errors import (
+    FieldProblem,
+    Invalid,
+    NotFound,
+    SettingsError,
+    StoreInUse,
+    Unauthorized,
+    Unreachable,
+)
 from onthedot.model.duration import Duration
 from onthedot.model.run import RunView
 from onthedot.model.schedule import Schedule
@@ -43,18 +51,51 @@ def test_an_instant_is_near_or_past():
     assert when(None) == ""
 
 
-def test_a_table_keeps_ids_whole_and_shortens_the_wide_columns(capsys):
-    table(
-        ("id", "name", "state"),
-        [(1234567890123, "a name that is much too long for any line of eighty characters, really", "active")],
-        empty="",
-        wide=("name",),
-    )
-    lines = capsys.readouterr().out.splitlines()
+def test_a_table_keeps_ids_whole_and_wraps_the_wide_columns(capsys):
+    name = "a name that is much too long for any line of eighty characters, really"
+    table(("id", "name", "state"), [(1234567890123, name, "active")], empty="", wide=("name",))
+    head, *lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines)
-    assert "1234567890123" in lines[1]
-    assert lines[1].endswith("active")
-    assert "…" in lines[1]
+    assert "1234567890123" in lines[0]
+    assert lines[0].endswith("active")
+    place = slice(head.index("NAME"), head.index("STATE"))
+    assert " ".join(line[place].strip() for line in lines) == name
+
+
+def test_several_columns_are_wrapped_at_once(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    url, key = "http://127.0.0.1:5003/a/rather/long/path", "reports.of-the-night.of-the-north"
+    table(("id", "key", "url"), [(1, key, url), (2, "b", "c")], empty="", wide=("key", "url"))
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 40 for line in lines)
+    key_at, url_at = head.index("KEY"), head.index("URL")
+    assert "".join(line[key_at:url_at].strip() for line in lines[:-1]) == key
+    assert "".join(line[url_at:].strip() for line in lines[:-1]) == url
+    assert lines[-1].split() == ["2", "b", "c"]
+
+
+def test_a_table_that_fits_no_terminal_is_printed_as_facts(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    columns = [f"column {number}" for number in range(9)]
+    rows = [[f"value {number}" for number in range(9)], ["http://127.0.0.1:5003", *[""] * 8]]
+    table(columns, rows, empty="", wide=(columns[0],))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [f"column {n}  value {n}" for n in range(9)] + ["", "column 0  http://127.0.0.1:5003"]
+
+
+def test_facts_and_their_details_are_wrapped(capsys, monkeypatch):
+    error = "connection to the database of the reports was refused " * 3
+    monkeypatch.delenv("COLUMNS", raising=False)
+    facts([("outcome", error)])
+    assert capsys.readouterr().out == f"outcome  {error}\n", "a pipe has no width"
+    monkeypatch.setenv("COLUMNS", "60")
+    facts([("id", 1), ("outcome", error), ("url", f"http://{'x' * 100}")])
+    detail(f"attempt 1: {error}")
+    lines = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 60 for line in lines)
+    assert lines[2].startswith(" " * 9)
+    assert " ".join(" ".join(lines).split()).count(error.strip()) == 2
+    assert "".join(line.strip() for line in lines).count("x") >= 100
 
 
 def test_a_table_that_fits_is_not_touched(capsys):

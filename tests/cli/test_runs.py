@@ -203,3 +203,24 @@ def test_the_log_is_there_while_the_run_runs(online, key, node):
         assert online("runs", "cancel", run).code == 0
         assert list(lines)[-3:] == ["event: end", 'data: {"status":"CANCELLED"}', ""]
     assert online("runs", "logs", run).out.startswith("begun\n")
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_what_is_printed_follows_columns(online, key, monkeypatch, columns):
+    body = '{"words": "%s"}' % ("a long word and another one " * 5)
+    made = online("jobs", "add", "--in", "9h", "--url", f"http://127.0.0.1:9/{'x' * 90}", "--key", key, "--body", body)
+    assert made.code == 0, made.err
+    started = online("jobs", "run", key, "--json").json["id"]
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for command in (
+        ["nodes"],
+        ["destinations"],
+        ["jobs", "show", key],
+        ["jobs", "list", key],
+        ["runs", "show", started],
+    ):
+        shown = online(*command)
+        assert shown.code == 0, shown.err
+        assert max(map(len, shown.out.splitlines())) <= columns, shown.out
+        assert "…" not in shown.out
+    assert "x" * 90 in "".join(line.strip() for line in online("jobs", "show", key).out.splitlines())

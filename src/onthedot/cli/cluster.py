@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onthedot.cli.options import ApiKey, AsJson, Server, connected
-from onthedot.cli.output import ago, facts, print_json, say, table, when
+from onthedot.cli.output import ago, detail, facts, print_json, say, table, when
 
 if TYPE_CHECKING:
     from onthedot.model.destination import DestinationDetail
@@ -83,7 +83,7 @@ def _show_destination(found: DestinationDetail) -> None:
         wide=("key",),
     )
     for run in found.failed_runs:
-        say(f"  failed: {run.id} {run.scheduled_for} {run.reason or ''}".rstrip())
+        detail(f"failed: {run.id} {run.scheduled_for} {run.reason or ''}".rstrip())
 
 
 def groups(as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Any, TextIO
 
 from onthedot.clock import SystemClock
@@ -13,10 +15,10 @@ from onthedot.model.duration import DAY, HOUR, MINUTE, SECOND
 from onthedot.model.instant import parse_rfc3339
 from onthedot.telemetry.plain import plain, plain_json
 
-__all__ = ["ago", "facts", "print_json", "say", "table", "when"]
+__all__ = ["ago", "detail", "facts", "print_json", "say", "table", "when"]
 
 WIDTH = 80
-NARROW = 8
+NARROW = 10
 GAP = "  "
 
 
@@ -47,8 +49,9 @@ def table(
     wide: Sequence[str] = (),
     whole: str | None = None,
 ) -> None:
-    """Print a table. `wide` columns are truncated when the line gets too long; the column `whole` is wrapped instead.
-    Numbers, states and IDs always keep their width."""
+    """Print a table. `wide` columns and the column `whole` are wrapped when the line gets too long: nothing is cut.
+    Numbers, states and IDs always keep their width. Where the table does not fit even so, each row is printed as
+    facts; but a file or a pipe, which has no width of its own, gets long lines."""
     cells = [[_cell(value).replace("\n", " ") for value in row] for row in rows]
     if not cells:
         say(empty)
@@ -62,21 +65,37 @@ def table(
             break
         widths[place] -= 1
         excess -= 1
-    wrapped = columns.index(whole) if whole is not None else -1
-    _write(_line(heads, widths, lambda _: "bold"))
-    for row in cells:
-        for line in _lines(row, widths, wrapped):
-            _write(_line(line, widths, lambda text: _STYLES.get(text, "")))
-
-
-def _lines(row: Sequence[str], widths: Sequence[int], wrapped: int) -> Iterator[Sequence[str]]:
-    if wrapped < 0 or len(row[wrapped]) <= widths[wrapped]:
-        yield row
+    if excess > 0 and _width_is_known():
+        _records(columns, cells)
         return
-    first, *more = textwrap.wrap(row[wrapped], widths[wrapped]) or [""]
-    yield [first if place == wrapped else text for place, text in enumerate(row)]
-    for piece in more:
-        yield [piece if place == wrapped else "" for place in range(len(row))]
+    for row in ([heads], cells):
+        style = (lambda _: "bold") if row[0] is heads else (lambda text: _STYLES.get(text, ""))
+        for each in row:
+            for line in _lines(each, widths):
+                _write(_line(line, widths, style))
+
+
+def _records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    for number, row in enumerate(rows):
+        if number:
+            _write("")
+        facts(zip(columns, row, strict=True))
+
+
+def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[Sequence[str]]:
+    wrapped = [_wrapped(text, width) for text, width in zip(row, widths, strict=True)]
+    return zip_longest(*wrapped, fillvalue="")
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Words stay whole where they can; nothing is lost."""
+    if len(text) <= width:
+        return [text]
+    return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
+
+
+def _width_is_known() -> bool:
+    return sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
 
 
 def line_width() -> int:
@@ -88,21 +107,32 @@ def _line(cells: Sequence[str], widths: Sequence[int], style: Callable[[str], st
     coloured = sys.stdout.isatty()
     parts = []
     for text, width in zip(cells, widths, strict=True):
-        shown = text if len(text) <= width else text[: width - 1] + "…"
         code = _CODES.get(style(text), "") if coloured else ""
-        parts.append((f"\033[{code}m{shown}\033[0m" if code else shown) + " " * (width - len(shown)))
+        parts.append((f"\033[{code}m{text}\033[0m" if code else text) + " " * (width - len(text)))
     return GAP.join(parts).rstrip()
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> None:
-    """Print the fields of one object, one per line."""
+    """Print the fields of one object, one per line, wrapped to the width of the terminal."""
     known = [(name, _cell(value)) for name, value in pairs if value is not None and _cell(value) != ""]
     width = max((len(name) for name, _ in known), default=0)
     for name, value in known:
-        first, *more = value.split("\n")
-        say(f"{name:<{width}}  {first}")
+        first, *more = (part for line in value.split("\n") for part in _fitting(line, width + len(GAP)))
+        say(f"{name:<{width}}{GAP}{first}")
         for line in more:
-            say(f"{'':<{width}}  {line}")
+            say(f"{'':<{width}}{GAP}{line}")
+
+
+def detail(text: str) -> None:
+    """Print a line that belongs to the facts above it, wrapped like them."""
+    first, *more = _fitting(_cell(text).replace("\n", " "), 2 * len(GAP))
+    say(f"{GAP}{first}")
+    for line in more:
+        say(f"{GAP * 2}{line}")
+
+
+def _fitting(text: str, indent: int) -> list[str]:
+    return _wrapped(text, max(NARROW, line_width() - indent)) if _width_is_known() else [text]
 
 
 _STYLES = {

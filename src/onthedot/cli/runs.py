@@ -21,7 +21,7 @@ from onthedot.cli.describe import (
 )
 from onthedot.cli.group import command_group
 from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
-from onthedot.cli.output import ago, facts, print_json, say, table, when
+from onthedot.cli.output import ago, detail, facts, print_json, say, table, when
 from onthedot.telemetry.plain import plain
 
 if TYPE_CHECKING:
@@ -144,11 +144,11 @@ def show(
     )
     for attempt in found.attempts:
         claimed = f" (claimed {attempt.claimed_at})" if attempt.claimed_at else ""
-        told = f"  attempt {attempt.attempt}: {attempt.outcome} {attempt.finished_at}{claimed} {attempt.error or ''}"
-        say(told.rstrip())
+        told = f"attempt {attempt.attempt}: {attempt.outcome} {attempt.finished_at}{claimed} {attempt.error or ''}"
+        detail(told.rstrip())
     for late in found.refused or ():
         node = names.get(late.node, late.node)
-        say(f"  late result of attempt {late.attempt} refused {late.refused_at}: {node} reported {late.outcome}")
+        detail(f"late result of attempt {late.attempt} refused {late.refused_at}: {node} reported {late.outcome}")
 
 
 def _names(client: Client, run: RunView) -> dict[str, str]:
