@@ -41,7 +41,7 @@ async def test_two_files_of_one_name_never_remove_each_others_jobs(postgres_url,
     assert await keys(first) == ["a", "b", "c"]
     jobs = file(tmp_path / "one", "a")  # read again while it runs
     await until(lambda: "no longer in jobs.json but not deleted" in first.output(), "it is told", 30)
-    assert f"onthedot jobs apply {jobs} --source jobs.json --prune" in first.output()
+    assert f"onthedot jobs apply {jobs} --prune --url {first.url}" in first.output()
     assert await keys(first) == ["a", "b", "c"]
     assert await second.stop() == 0
     again = await served(cluster, postgres_url, tmp_path / "two" / "jobs.json")
@@ -81,7 +81,7 @@ async def test_a_renamed_file_starts_and_takes_over_when_told(store_url, cluster
     node = await served(cluster, store_url, renamed)
     assert await keys(node) == ["a", "b", "c"]
     command = f"jobs apply {renamed} --adopt"
-    assert f"onthedot {command}" in node.output()
+    assert f"onthedot {command} --url {node.url}" in node.output()
     adopting = NodeProcess(*command.split(), "--url", node.url, directory=tmp_path, port=free_port())
     assert await adopting.exited() == 0, adopting.output()
     assert "adopted: a" in adopting.output()
@@ -114,6 +114,6 @@ async def test_the_command_line_removes_what_came_from_this_file(postgres_url, c
     assert "removed: b" in told
     assert "not deleted, since others may share this database: 1 job (c) of source jobs.json" in told
     assert await keys(node) == ["a", "c"]
-    command = told.partition("`onthedot jobs apply ")[2].partition("`")[0]
-    assert "removed: c" in await apply(*command.split())
-    assert await keys(node) == ["a"]
+    assert "--prune" not in told, "it would delete the other file's"
+    assert f"onthedot jobs delete KEY --url {node.url}" in told
+    assert "Set a `source` of its own in each file" in told

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from onthedot.cli.job_edits import spec_of
-from onthedot.cli.options import ApiKey, AsJson, Server, connected
+from onthedot.cli.options import ApiKey, AsJson, Server, connected, server_url
 from onthedot.cli.output import print_json, say
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ def apply(
     key: ApiKey = None,
 ) -> None:
     """Sync the jobs on the server with a file. Applying the same file twice, or an invalid file, changes nothing."""
-    from onthedot.errors import Invalid
+    from onthedot.errors import Conflict, Invalid
     from onthedot.jobsfile import read_jobs_file
-    from onthedot.launcher.remarks import remarks_on
+    from onthedot.launcher.remarks import adopt_command, remarks_on
     from onthedot.settings import load_settings
 
     jobs = read_jobs_file(file, load_settings().supported_extensions, source=source)
@@ -49,6 +49,9 @@ def apply(
             if jobs.commands and any(problem.path.endswith("target.command") for problem in invalid.problems):
                 typer.echo(f"{_not_sent(file, jobs)}.", err=True)
             raise jobs.located(invalid) from None
+        except Conflict as conflict:
+            own = adopt_command(jobs, file, server_url(server))
+            raise Conflict(str(conflict).replace("onthedot jobs apply FILE --adopt", own)) from None
     if jobs.commands:
         typer.echo(f"{_not_sent(file, jobs)}; jobs run the commands that the nodes have under these names.", err=True)
     if as_json:
@@ -61,10 +64,16 @@ def apply(
     changed = len(report.created) + len(report.updated) + len(report.removed)
     say(f"{changed} of {changed + len(report.unchanged)} jobs {'would change' if dry_run else 'changed'}.")
     if report.kept and prune:
-        for remark in remarks_on(jobs, report, file):
+        for remark in remarks_on(jobs, report, file, server_url(server), pruned=True):
             typer.echo(f"{remark}.", err=True)
-    elif report.kept:
+    elif report.kept and jobs.named:
         say(f"No longer in the file: {', '.join(report.kept)}. Use --prune to delete them.")
+    elif report.kept:
+        say(
+            f"Of the source {jobs.source}, but not in this file: {', '.join(report.kept)}. If another file of this "
+            "name has them, set a `source` of its own in each file. If none has them, --prune deletes them (--prune "
+            "--dry-run shows which)."
+        )
 
 
 def _not_sent(file: Path, jobs: JobsFile) -> str:

@@ -153,6 +153,8 @@ async def supervise(settings: Settings, jobs: JobsFile | None) -> None:
 async def _told(settings: Settings, jobs: JobsFile | None, port: int | None) -> str:
     """Report errors that stop every worker once, here: no API key, an invalid jobs file. If the store is unavailable,
     each worker waits for it."""
+    if port is not None:
+        settings = msgspec.structs.replace(settings, port=port)  # 0: whichever was free
     try:
         prepared = await prepare(settings, jobs, SystemClock())
     except StoreUnavailable as error:
