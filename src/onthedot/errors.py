@@ -14,6 +14,7 @@ OnTheDotError
 ├── Abandoned                the client disconnected, or the request timed out   HTTP 503
 ├── Unreachable              client: can't connect to the server
 ├── ServerFailed             client: the server returned an unexpected response
+│   └── NotOnTheDot          client: something else answers at the address
 ├── SettingsError            a setting is unknown or not valid
 ├── ObjectStoreUnavailable   the object store can't be read or written           HTTP 503
 │   └── ObjectMissing        the object store has no such object
@@ -44,6 +45,7 @@ __all__ = [
     "Invalid",
     "NotAvailable",
     "NotFound",
+    "NotOnTheDot",
     "ObjectMissing",
     "ObjectStoreUnavailable",
     "OnTheDotError",
@@ -139,6 +141,10 @@ class Unreachable(OnTheDotError):
 
 class ServerFailed(OnTheDotError):
     """The server returned an error or an unexpected response."""
+
+
+class NotOnTheDot(ServerFailed):
+    """Something else than an On the Dot server answers at the address."""
 
 
 class SettingsError(OnTheDotError):

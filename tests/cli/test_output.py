@@ -11,6 +11,7 @@ from onthedot.errors import (
     FieldProblem,
     Invalid,
     NotFound,
+    NotOnTheDot,
     SettingsError,
     StoreInUse,
     Unauthorized,
@@ -194,7 +195,8 @@ def test_every_problem_is_told_with_what_is_accepted():
     ("error", "advice"),
     [
         (Unreachable("no answer from http://x"), "Start it with `onthedot serve`"),
-        (Unauthorized("a key is needed"), "--key or ONTHEDOT_KEY"),
+        (Unauthorized("a key is needed"), "--api-key or ONTHEDOT_KEY"),
+        (NotOnTheDot("it did not answer like one"), "--server or ONTHEDOT_URL"),
         (StoreInUse("held by 4711"), "--url"),
     ],
 )

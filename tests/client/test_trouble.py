@@ -70,7 +70,20 @@ def test_a_proxy_s_page_is_understood_by_its_status():
 
 async def test_something_else_on_that_port_is_said(server, client):
     server.answer(200, "<html>hello</html>")
-    with pytest.raises(errors.ServerFailed, match="unexpected response from"):
+    with pytest.raises(errors.NotOnTheDot, match=r"http://.* did not answer like an On the Dot server \(got 200"):
+        await client.get_job(1)
+
+
+@pytest.mark.parametrize("status", [302, 404, 405, 501])
+async def test_a_server_of_another_kind_has_no_such_place(server, client, status):
+    server.answer(status, "<html>nothing here</html>")
+    with pytest.raises(errors.NotOnTheDot, match=f"got {status}"):
+        await client.get_job(1)
+
+
+async def test_other_json_says_what_is_missing(server, client):
+    server.answer(200, {"ok": True})
+    with pytest.raises(errors.NotOnTheDot, match=r"got 200 JSON for /v1/jobs/1: .*missing required field"):
         await client.get_job(1)
 
 

@@ -362,7 +362,7 @@ async def _exchange(
     raw: bytes | None,
     headers: Mapping[str, str],
     tries: int,
-) -> tuple[int, bytes]:
+) -> tuple[int, str, bytes]:
     asked = f"{path}?{urlencode(query)}" if query else path
     found = check_request(method, asked, None if raw is None else raw.decode(), headers.get("content-type", ""))
     if found is not None and found.name in ("get_job", "get_job_by_key"):
@@ -377,7 +377,11 @@ async def _exchange(
             "version": 1,
         }
         times = {"next_run": None, "last_run": None, "created_at": "", "updated_at": ""}
-        return 200, json.dumps(shown | job | {"state": "active", "reason": None, "stats": {}} | times).encode()
+        return (
+            200,
+            "application/json",
+            json.dumps(shown | job | {"state": "active", "reason": None, "stats": {}} | times).encode(),
+        )
     raise _Sent
 
 

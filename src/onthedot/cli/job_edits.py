@@ -13,19 +13,42 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from onthedot.cli.options import ApiKey, AsJson, OnFailure, OnFinish, OnSuccess, Server, connected, find_job
+from onthedot.cli.describe import target_text
+from onthedot.cli.job_flags import add
+from onthedot.cli.options import (
+    ApiKey,
+    AsJson,
+    OnFailure,
+    OnFinish,
+    OnlyServer,
+    OnSuccess,
+    connected,
+    find_job,
+    server_url,
+)
 from onthedot.cli.output import print_json, say, when
+from onthedot.cli.target_flags import TargetCommand, choosers, target_given, target_of
 from onthedot.cli.values import parsed_value
 
 if TYPE_CHECKING:
     from onthedot.model.job import JobSpec, JobView
 
-__all__ = ["edit", "patch_of", "spec_of"]
+__all__ = ["EditCommand", "edit", "patch_of", "spec_of"]
 
 HEAD = "# Job {name}. Save and quit to apply your changes; quit without changes to cancel.\n"
 
 
+class EditCommand(TargetCommand):
+    after = "tz"
+
+    def _reserved(self) -> frozenset[str]:
+        """Those of `jobs add`, too: both commands call a field of a target the same."""
+        params, *_ = typer.main.get_params_convertors_ctx_param_name_from_function(add)
+        return super()._reserved().union(*(param.opts for param in params))
+
+
 def edit(
+    ctx: typer.Context,
     job: Annotated[str, typer.Argument(metavar="JOB", help="ID or key of the job")],
     cron: Annotated[
         str | None, typer.Option(help='Cron expression with 5 or 6 fields, such as "0 4 * * *" or @daily')
@@ -47,18 +70,21 @@ def edit(
         list[str] | None, typer.Option("--unset", metavar="PATH", help="Reset a field to its default; repeatable")
     ] = None,
     as_json: AsJson = False,
-    server: Server = None,
+    server: OnlyServer = None,
     key: ApiKey = None,
 ) -> None:
-    """Edit a job: schedule and chains with options, any field with --set and --unset, or all of it in $EDITOR."""
+    """Edit a job: schedule, target and chains with options, any field with --set and --unset, or all in $EDITOR."""
     times = {"cron": cron, "every": every, "at": at, "in": in_, "tz": tz}
     schedule = [f"schedule.{name}={json.dumps(value)}" for name, value in times.items() if value is not None]
     chains = {"on_success": on_success, "on_failure": on_failure, "on_finish": on_finish}
     named = [f"{name}={json.dumps(keys)}" for name, keys in chains.items() if keys]
+    flags = target_given(ctx)
     with connected(server, key) as client:
         found = find_job(client, job)
-        if set_ or unset or schedule or named:
+        if set_ or unset or schedule or named or flags:
             patch = patch_of([*schedule, *named, *(set_ or [])], unset or [])
+            if flags:
+                patch["target"] = _target(ctx, found, server, patch.get("target", {}))
             changed = client.patch_job(found.id, patch, if_match=found.version)
         else:
             spec = _in_editor(found)
@@ -71,7 +97,39 @@ def edit(
         say(
             f"Job {changed.key or changed.id} is at version {changed.version}; "
             f"next run {when(changed.next_run) or 'none'}."
+            + (f" Its target is {target_text(changed.target)}." if changed.target != found.target else "")
         )
+
+
+def _target(ctx: typer.Context, job: JobView, server: str | None, sets: Any) -> dict[str, Any]:
+    """What the flags of a target change, as a JSON merge patch. `sets`: what --set and --unset change of it."""
+    from onthedot.model.decoding import to_builtins
+
+    before = to_builtins(job.target)
+    after = target_of(ctx, before["type"])
+    if str(after.get("url", "")).rstrip("/") == server_url(server).rstrip("/"):
+        raise typer.BadParameter("--url is the URL of the job's webhook; the server's address is --server")
+    if after["type"] != before["type"]:
+        before = {}
+    both = [name for name in after if isinstance(sets, dict) and name != "type" and name in sets]
+    if not isinstance(sets, dict) or both:
+        raise typer.BadParameter(f"--set and --unset change target{'.' if both else ''}{''.join(both[:1])}, too")
+    chosen = choosers(after["type"])
+    other = [name for name in chosen if before.get(name) is not None and name not in after]
+    unchosen = dict.fromkeys(other) if any(name in after for name in chosen) else {}
+    body = {"body": _replacing(before.get("body"), after["body"])} if "body" in after else {}
+    return sets | unchosen | after | body
+
+
+def _replacing(before: Any, after: Any) -> Any:
+    """A merge patch that leaves nothing of `before`."""
+    if not isinstance(after, dict):
+        return after
+    if None in after.values():
+        raise typer.BadParameter("null in a body can't be told with --body: edit the job in $EDITOR")
+    before = before if isinstance(before, dict) else {}
+    gone = dict.fromkeys(name for name in before if name not in after)
+    return gone | {name: _replacing(before.get(name), value) for name, value in after.items()}
 
 
 def patch_of(sets: list[str], unsets: list[str]) -> dict[str, Any]:

@@ -114,6 +114,11 @@ def add(
         "on_failure": on_failure or None,
         "on_finish": on_finish or None,
     }
+    if file is not None and loose_spec(flags):
+        raise typer.BadParameter(
+            "a job comes from FILE or from options, not from both. --url and --key are the job's; those of the server "
+            "are --server and --api-key"
+        )
     specs = _from_file(file) if file is not None else [_from_flags(flags)]
     with connected(server, api_key) as client:
         jobs = {place: client.create_job(specs[place]) for place in _followers_first(specs)}

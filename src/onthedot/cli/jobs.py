@@ -17,14 +17,14 @@ from onthedot.cli.describe import (
     target_text,
 )
 from onthedot.cli.group import command_group
-from onthedot.cli.job_edits import edit
+from onthedot.cli.job_edits import EditCommand, edit
 from onthedot.cli.job_flags import add
 from onthedot.cli.job_history import restore, undelete, versions
 from onthedot.cli.job_slots import backfill, calendar, chain, explain, skip, unskip, upcoming
 from onthedot.cli.jobs_files import apply, export
 from onthedot.cli.options import ApiKey, AsJson, Job, Server, connected, find_job
 from onthedot.cli.output import ago, facts, print_json, say, table, when
-from onthedot.cli.target_flags import AddCommand
+from onthedot.cli.target_flags import TargetCommand
 from onthedot.cli.values import object_value
 from onthedot.model.targets.registry import BUILT_IN
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["group", "show_job"]
 
 group = command_group("List and manage jobs.")
-group.command("add", cls=AddCommand)(add)
-group.command("edit")(edit)
+group.command("add", cls=TargetCommand)(add)
+group.command("edit", cls=EditCommand)(edit)
 group.command("explain")(explain)
 group.command("calendar")(calendar)
 group.command("chain")(chain)

@@ -1,6 +1,7 @@
-"""The flags of `onthedot jobs add` that make a target: those that the kinds of target declare, also of plug-ins.
+"""The flags of `onthedot jobs add` and `jobs edit` that make a target: those that the kinds of target declare, also of
+plug-ins.
 
-They are read from the specs only when that command runs: the others should not wait for them.
+They are read from the specs only when one of these commands runs: the others should not wait for them.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from onthedot.cli.values import header_value, pair_value, parsed_value
 if TYPE_CHECKING:
     from onthedot.model.targets import Flag, TargetSpec
 
-__all__ = ["AddCommand", "target_of"]
+__all__ = ["TargetCommand", "choosers", "target_given", "target_of"]
 
 _GIVEN = "onthedot.target_flags"
-_AFTER = "count"  # where they stand in the help
 
 
-class AddCommand(TyperCommand):
+class TargetCommand(TyperCommand):
+    after = "count"  # where the flags stand in the help
+
     def get_params(self, ctx: Any) -> list[Any]:
         own = super().get_params(ctx)
-        place = next((number for number, param in enumerate(own, 1) if param.name == _AFTER), len(own))
+        place = next((number for number, param in enumerate(own, 1) if param.name == self.after), len(own))
         return [*own[:place], *dict.fromkeys(self._flags().values()), *own[place:]]
 
     def invoke(self, ctx: Any) -> Any:
@@ -38,11 +40,22 @@ class AddCommand(TyperCommand):
         return super().invoke(ctx)
 
     def _flags(self) -> dict[tuple[str, str], Any]:
-        return _options(frozenset(name for param in self.params for name in param.opts))
+        return _options(self._reserved())
+
+    def _reserved(self) -> frozenset[str]:
+        """Names that a flag of a target can't have."""
+        return frozenset(name for param in self.params for name in param.opts)
 
 
-def target_of(ctx: typer.Context) -> dict[str, Any]:
-    """The target that was asked for. The first flag of a kind chooses it, and others that say so."""
+def target_given(ctx: typer.Context) -> list[str]:
+    """The flags of a target that were given."""
+    given: dict[tuple[str, str], tuple[str, Any]] = ctx.meta[_GIVEN]
+    return list(dict.fromkeys(name for name, value in given.values() if value not in (None, [], ())))
+
+
+def target_of(ctx: typer.Context, present: str | None = None) -> dict[str, Any]:
+    """The target that was asked for. The first flag of a kind chooses it, and others that say so; without one, the
+    flags are those of the kind `present`."""
     given: dict[tuple[str, str], tuple[str, Any]] = ctx.meta[_GIVEN]
     firsts = [
         (spec, given[_tag(spec), flag.field])
@@ -53,16 +66,30 @@ def target_of(ctx: typer.Context) -> dict[str, Any]:
     chosen = {name: spec for spec, (name, value) in firsts if value}
     if len(chosen) > 1:
         raise typer.BadParameter(f"{' and '.join(chosen)} can't be combined: a job has one target")
-    for spec in chosen.values():
-        texts = {flag.field: given[_tag(spec), flag.field][1] for flag in spec.flags}
-        flags = {flag.field: flag for flag in spec.flags}
-        fields = {
-            name: _text_of(text) if flags[name].file else _read(_type(spec, name), text, flags[name].divider)
-            for name, text in texts.items()
-            if text not in (None, [], ())
-        }
-        return {"type": _tag(spec), **fields}
-    return {}
+    own = next((spec for spec in _kinds() if _tag(spec) == present), None)
+    kind = next(iter(chosen.values()), own)
+    if present is not None:
+        known = [given[_tag(kind), flag.field][0] for flag in kind.flags] if kind is not None else []
+        if strange := [name for name in target_given(ctx) if name not in known]:
+            whose = present if kind is None else _tag(kind)
+            raise typer.BadParameter(f"{' and '.join(strange)}: not an option of a target of the type {whose}")
+    if kind is None:
+        return {}
+    texts = {flag.field: given[_tag(kind), flag.field][1] for flag in kind.flags}
+    flags = {flag.field: flag for flag in kind.flags}
+    fields = {
+        name: _text_of(text) if flags[name].file else _read(_type(kind, name), text, flags[name].divider)
+        for name, text in texts.items()
+        if text not in (None, [], ())
+    }
+    return {"type": _tag(kind), **fields}
+
+
+def choosers(kind: str) -> list[str]:
+    """The fields of which a target of this kind has one."""
+    found = next((spec for spec in _kinds() if _tag(spec) == kind), None)
+    flags = () if found is None else found.flags
+    return [flag.field for place, flag in enumerate(flags) if flag.chooses or not place]
 
 
 def _kinds() -> list[type[TargetSpec]]:

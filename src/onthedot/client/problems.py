@@ -9,7 +9,7 @@ import msgspec
 from onthedot import errors
 from onthedot.errors import FieldProblem, Invalid, OnTheDotError
 
-__all__ = ["error_of"]
+__all__ = ["error_of", "is_problem"]
 
 _BY_TYPE: dict[str, type[OnTheDotError]] = {
     "unreadable": errors.Unreadable,
@@ -41,6 +41,14 @@ class _Problem(msgspec.Struct, frozen=True):
     type: str = ""
     detail: str = ""
     errors: list[FieldProblem] = msgspec.field(default_factory=list)
+
+
+def is_problem(body: bytes) -> bool:
+    """Whether the server said it, and not something else at its address."""
+    try:
+        return bool(msgspec.json.decode(body, type=_Problem).type)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
 
 
 def error_of(status: int, body: bytes) -> OnTheDotError:

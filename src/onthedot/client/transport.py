@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import aiohttp
 import msgspec
 
-from onthedot.client.problems import error_of
+from onthedot.client.problems import error_of, is_problem
 from onthedot.clock import Clock, SystemClock
-from onthedot.errors import ServerFailed, SettingsError, Unreachable
+from onthedot.errors import NotOnTheDot, SettingsError, Unreachable
 from onthedot.model.decoding import dec_hook, encode_json
 from onthedot.version import __version__
 
@@ -28,6 +28,7 @@ FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
 IN_ONE = 1 << 18
 SENT_AGAIN = (429, 502, 503, 504)
+NO_SUCH_PLACE = (404, 405, 501)  # what a server of another kind says to a path that it does not know
 
 
 class Transport:
@@ -80,7 +81,9 @@ class Transport:
         sent = {**self._headers, **({"content-type": media} if raw is not None else {}), **(headers or {})}
         again = repeatable or method in ("GET", "HEAD", "PUT", "DELETE") or "idempotency-key" in sent
         wanted = {name: _as_text(value) for name, value in (query or {}).items() if value is not None}
-        status, answer = await self._exchange(method, path, wanted, raw, sent, self._tries if again else 1)
+        status, media_type, answer = await self._exchange(method, path, wanted, raw, sent, self._tries if again else 1)
+        if 300 <= status < 400 or (status in NO_SUCH_PLACE and not is_problem(answer)):
+            raise self._not_ours(status, media_type)
         if status >= 400:
             raise error_of(status, answer)
         if kind is str:
@@ -89,12 +92,18 @@ class Transport:
             return None
         try:
             return msgspec.json.decode(answer, type=kind, dec_hook=dec_hook)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ServerFailed(f"unexpected response from {self.url}{path}: {error}") from None
+        except msgspec.ValidationError as error:
+            raise self._not_ours(status, f"JSON for {path}: {error}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise self._not_ours(status, media_type) from None
+
+    def _not_ours(self, status: int, what: str) -> NotOnTheDot:
+        got = f"{status} {what}".rstrip()
+        return NotOnTheDot(f"{self.url} did not answer like an On the Dot server (got {got})")
 
     async def _exchange(
         self, method: str, path: str, query: dict[str, str], raw: bytes | None, headers: dict[str, str], tries: int
-    ) -> tuple[int, bytes]:
+    ) -> tuple[int, str, bytes]:
         pause = FIRST_PAUSE
         for left in range(tries - 1, -1, -1):
             try:
@@ -107,6 +116,7 @@ class Transport:
                     allow_redirects=False,
                 ) as response:
                     status, answer = response.status, await response.read()
+                    media_type = response.headers.get("content-type", "").partition(";")[0].strip()[:100]
                     asked = _seconds(response.headers.get("retry-after"))
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 if not left:
@@ -116,7 +126,7 @@ class Transport:
                 raise Unreachable(f"{self.url!r} is not a valid server URL: {error}") from None
             else:
                 if status not in SENT_AGAIN or not left:
-                    return status, answer
+                    return status, media_type, answer
             await self._clock.sleep(min(LONGEST_PAUSE, asked if asked is not None else pause * random.uniform(0.5, 1)))
             pause *= 2
         raise AssertionError("the last attempt returns or raises")
