@@ -15,7 +15,7 @@ from onthedot.timing.cron import cron_timetable
 
 __all__ = ["describe"]
 
-_UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"), (1, "millisecond"))
+_UNITS = ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second"))
 
 
 def describe(schedule: Schedule, seed: str = "") -> str:
@@ -64,9 +64,12 @@ def _steps(nth: str, unit: str, at: str, *, counted: str | None) -> str:
 
 
 def in_words(ms: int) -> str:
-    """In the largest unit that gives a whole number: 90000 → "90 seconds", 7200000 → "2 hours"."""
+    """In the largest unit that gives a whole number: 90000 → "90 seconds", 7200000 → "2 hours"; or 2750 → "2.75
+    seconds"."""
     for size, name in _UNITS:
         if ms % size == 0 and ms >= size:
             amount = ms // size
             return f"{amount} {name}{'s' if amount != 1 else ''}"
-    return f"{ms} milliseconds"
+    if ms < SECOND:
+        return f"{ms} millisecond{'s' if ms != 1 else ''}"
+    return f"{ms / SECOND:.3f}".rstrip("0") + " seconds"

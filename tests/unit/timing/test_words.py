@@ -42,6 +42,8 @@ from tests.unit.timing.test_against_oracle import FIVE, SIX, table
         (Schedule(every=Duration(7_200_000)), "Every 2 hours"),
         (Schedule(every=Duration(86_400_000)), "Every day"),
         (Schedule(every=Duration(250)), "Every 250 milliseconds"),
+        (Schedule(every=Duration(2750)), "Every 2.75 seconds"),
+        (Schedule(every=Duration(90_500)), "Every 90.5 seconds"),
         (Schedule(in_=Duration(10_000)), "Once, 10 seconds after it is created"),
         (Schedule(at="2026-03-29T02:30:00", tz="Europe/Berlin"), "Once at 2026-03-29T01:00:00.000Z"),
         (Schedule(at="2026-03-29T02:30:00Z"), "Once at 2026-03-29T02:30:00.000Z"),
