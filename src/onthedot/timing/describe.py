@@ -71,5 +71,5 @@ def in_words(ms: int) -> str:
             amount = ms // size
             return f"{amount} {name}{'s' if amount != 1 else ''}"
     if ms < SECOND:
-        return f"{ms} millisecond{'s' if ms != 1 else ''}"
+        return f"{int(ms)} millisecond{'s' if ms != 1 else ''}"
     return f"{ms / SECOND:.3f}".rstrip("0") + " seconds"
