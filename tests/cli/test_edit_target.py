@@ -1,4 +1,4 @@
-"""`jobs edit` changes the target with the flags of `jobs add`, and asks nobody but the server."""
+"""`jobs edit` changes the target with the flags of `jobs add`; who is asked instead of the server is told as such."""
 
 from __future__ import annotations
 
@@ -46,17 +46,27 @@ def receiver():
     server.server_close()
 
 
-def test_the_url_is_the_webhooks_and_the_receiver_hears_nothing(online, key, receiver):
+def test_the_url_of_a_webhook(online, key, receiver):
     seen, url = receiver
     add(online, key, "--method", "PUT", "-H", "X-Team: a")
-    refused = online("jobs", "edit", key, "--url", url, "--key", "otd_secret-of-mine")
-    assert "API key is unknown" in refused.err, "by the server"
-    done = online("jobs", "edit", key, "--url", url)
+    done = online("jobs", "edit", key, "--target-url", url)
     assert done.code == 0, done.err
     assert f"Its target is PUT {url}" in done.out
     changed = target(online, key)
     assert (changed["url"], changed["method"], changed["headers"]) == (url, "PUT", {"X-Team": "a"})
     assert seen == []
+
+
+def test_url_is_the_servers_as_in_other_commands(cli, online, node, key, receiver):
+    _, url = receiver
+    add(online, key)
+    assert cli("jobs", "edit", key, "--method", "PUT", "--url", node.url).code == 0
+    assert target(online, key)["method"] == "PUT"
+    told = cli("jobs", "edit", key, "--method", "GET", "--url", url)
+    assert told.code == 1
+    assert "did not answer like an On the Dot server" in told.err
+    assert "jobs edit JOB --target-url" in " ".join(told.err.split())
+    assert (target(online, key)["method"], target(online, key)["url"]) == ("PUT", RECEIVER)
 
 
 def test_method_headers_and_body(online, key):
@@ -88,27 +98,31 @@ def test_another_kind_replaces_the_target(online, key):
 
 def test_the_same_field_twice_is_refused(online, key):
     add(online, key)
-    told = online("jobs", "edit", key, "--url", "http://127.0.0.1:9/a", "--set", "target.url=http://127.0.0.1:9/b")
+    told = online(
+        "jobs", "edit", key, "--target-url", "http://127.0.0.1:9/a", "--set", "target.url=http://127.0.0.1:9/b"
+    )
     assert told.code == 2
     assert "target.url" in told.err
 
 
-def test_the_servers_address_is_no_webhook(online, node, key):
-    add(online, key)
-    told = online("jobs", "edit", key, "--every", "1h", "--url", f"{node.url}/")
-    assert told.code == 2
-    assert "the server's address is --server" in told.err
-    assert target(online, key)["url"] == RECEIVER
-
-
-def test_a_file_and_options_are_refused(online, key, tmp_path, receiver):
-    seen, url = receiver
+def test_with_a_file_url_and_key_are_the_servers(cli, online, node, key, tmp_path):
     path = tmp_path / "job.yaml"
     path.write_text(f"{{key: {key}, schedule: {{every: 1h}}, target: {{type: command, command: say}}}}")
-    told = online("jobs", "add", path, "--url", url)
-    assert told.code == 2
-    assert "those of the server are --server and --api-key" in " ".join(told.err.replace("│", " ").split())
-    assert seen == []
+    told = cli("jobs", "add", path, "--url", node.url, "--key", "otd_nobodys")
+    assert "API key is unknown" in told.err
+    assert online("jobs", "show", key).code == 1
+    made = cli("jobs", "add", path, "--url", node.url)
+    assert made.code == 0, made.err
+    assert target(online, key)["command"] == "say"
+
+
+def test_a_file_and_options_of_a_job_are_refused(online, key, tmp_path):
+    path = tmp_path / "job.yaml"
+    path.write_text(f"{{key: {key}, schedule: {{every: 1h}}, target: {{type: command, command: say}}}}")
+    for option in (["--method", "PUT"], ["--every", "5s"], ["--tag", "a"]):
+        told = online("jobs", "add", path, *option)
+        assert told.code == 2
+        assert "from FILE or from options" in " ".join(told.err.replace("│", " ").split())
     assert online("jobs", "show", key).code == 1
 
 

@@ -18,8 +18,8 @@ __all__ = ["explain"]
 # --server and --api-key mean the same in every command: --url and --key are the job's in `jobs add`
 _ADVICE: dict[type[OnTheDotError], str] = {
     Unreachable: "Is the server running? Start it with `onthedot serve`, or set its URL with --server or ONTHEDOT_URL.",
-    NotOnTheDot: "Give the server's address with --server or ONTHEDOT_URL (--url is the same, except in "
-    "`jobs add` and `jobs edit`, where it is the webhook's).",
+    NotOnTheDot: "Give the server's address with --server or ONTHEDOT_URL (--url is the same, except in `jobs add`). "
+    "To change the URL of a webhook, use `jobs edit JOB --target-url`.",
     Unauthorized: "Pass an API key with --api-key or ONTHEDOT_KEY. To create one, use an admin key: `onthedot keys "
     "create --name me --scope write --url … --key …`; on PostgreSQL, --store works instead of --url and --key.",
     Forbidden: "Use a key with a wider scope. To create one, use an admin key: `onthedot keys create --name me --scope "

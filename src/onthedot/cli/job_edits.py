@@ -20,11 +20,10 @@ from onthedot.cli.options import (
     AsJson,
     OnFailure,
     OnFinish,
-    OnlyServer,
     OnSuccess,
+    Server,
     connected,
     find_job,
-    server_url,
 )
 from onthedot.cli.output import print_json, say, when
 from onthedot.cli.target_flags import TargetCommand, choosers, target_given, target_of
@@ -42,7 +41,8 @@ class EditCommand(TargetCommand):
     after = "tz"
 
     def _reserved(self) -> frozenset[str]:
-        """Those of `jobs add`, too: both commands call a field of a target the same."""
+        """Those of `jobs add`, too: both commands call a field of a target the same. Only the URL of a webhook is
+        --target-url here: --url is the server's, as in all commands but `jobs add`."""
         params, *_ = typer.main.get_params_convertors_ctx_param_name_from_function(add)
         return super()._reserved().union(*(param.opts for param in params))
 
@@ -70,7 +70,7 @@ def edit(
         list[str] | None, typer.Option("--unset", metavar="PATH", help="Reset a field to its default; repeatable")
     ] = None,
     as_json: AsJson = False,
-    server: OnlyServer = None,
+    server: Server = None,
     key: ApiKey = None,
 ) -> None:
     """Edit a job: schedule, target and chains with options, any field with --set and --unset, or all in $EDITOR."""
@@ -84,7 +84,7 @@ def edit(
         if set_ or unset or schedule or named or flags:
             patch = patch_of([*schedule, *named, *(set_ or [])], unset or [])
             if flags:
-                patch["target"] = _target(ctx, found, server, patch.get("target", {}))
+                patch["target"] = _target(ctx, found, patch.get("target", {}))
             changed = client.patch_job(found.id, patch, if_match=found.version)
         else:
             spec = _in_editor(found)
@@ -101,14 +101,12 @@ def edit(
         )
 
 
-def _target(ctx: typer.Context, job: JobView, server: str | None, sets: Any) -> dict[str, Any]:
+def _target(ctx: typer.Context, job: JobView, sets: Any) -> dict[str, Any]:
     """What the flags of a target change, as a JSON merge patch. `sets`: what --set and --unset change of it."""
     from onthedot.model.decoding import to_builtins
 
     before = to_builtins(job.target)
     after = target_of(ctx, before["type"])
-    if str(after.get("url", "")).rstrip("/") == server_url(server).rstrip("/"):
-        raise typer.BadParameter("--url is the URL of the job's webhook; the server's address is --server")
     if after["type"] != before["type"]:
         before = {}
     both = [name for name in after if isinstance(sets, dict) and name != "type" and name in sets]

@@ -10,7 +10,7 @@ import typer
 
 from onthedot.cli.options import AsJson, OnFailure, OnFinish, OnlyKey, OnlyServer, OnSuccess, connected
 from onthedot.cli.output import print_json, say, when
-from onthedot.cli.target_flags import target_of
+from onthedot.cli.target_flags import target_given, target_of
 from onthedot.cli.values import parsed_value
 
 if TYPE_CHECKING:
@@ -114,11 +114,13 @@ def add(
         "on_failure": on_failure or None,
         "on_finish": on_finish or None,
     }
-    if file is not None and loose_spec(flags):
-        raise typer.BadParameter(
-            "a job comes from FILE or from options, not from both. --url and --key are the job's; those of the server "
-            "are --server and --api-key"
-        )
+    if (
+        file is not None
+    ):  # the job has its key and its URL there: --url and --key are the server's, as in other commands
+        target, own_key = flags.pop("target"), flags.pop("key")
+        server, api_key = server or target.get("url"), api_key or own_key
+        if loose_spec(flags) or set(target_given(ctx)) - {"--url"}:
+            raise typer.BadParameter("a job comes from FILE or from options, not from both")
     specs = _from_file(file) if file is not None else [_from_flags(flags)]
     with connected(server, api_key) as client:
         jobs = {place: client.create_job(specs[place]) for place in _followers_first(specs)}

@@ -38,7 +38,7 @@ _KEY_HELP = "API key [env: ONTHEDOT_KEY]"
 
 Server = Annotated[str | None, typer.Option("--url", "--server", metavar="URL", help=_SERVER_HELP)]
 ApiKey = Annotated[str | None, typer.Option("--key", "--api-key", metavar="KEY", help=_KEY_HELP)]
-# where --url and --key are fields of a job; --key in `jobs edit` is not: the job has its name there
+# where --url and --key are fields of a job
 OnlyServer = Annotated[str | None, typer.Option("--server", metavar="URL", help=_SERVER_HELP)]
 OnlyKey = Annotated[str | None, typer.Option("--api-key", metavar="KEY", help=_KEY_HELP)]
 Job = Annotated[str, typer.Argument(metavar="JOB", help="ID or key of the job")]
