@@ -22,6 +22,7 @@ import yaml
 from aiohttp import web
 
 from tests.services.process import COMMAND
+from tests.services.waiting import until
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]  # group/version/resource, namespace, name
@@ -215,8 +216,7 @@ class SmallCluster:
         with log.open("rb") as lines:
             await response.write(lines.read())
             while request.query.get("follow") == "true":
-                await asyncio.sleep(0.2)
-                await response.write(lines.read())
+                await response.write(await until(lines.read, "more of the log", within=3600))
         return response
 
     def _loads(self) -> web.Response:
@@ -347,7 +347,7 @@ async def _forwarded(request: web.Request) -> web.StreamResponse:
         b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"
         b"X-Stream-Protocol-Version: portforward.k8s.io\r\n\r\n"
     )
-    await asyncio.sleep(3600)
+    await asyncio.Event().wait()  # until the client hangs up
     return web.Response()
 
 
