@@ -30,7 +30,7 @@ def check_orders(story: Story) -> Iterator[Violation]:
             for turn in story.lives.turns.get(row.id, {}).values()
             if turn.send is not None or not (job.outlives and story.lives.adopts(turn.run, turn.token))
         ]
-        yield from _claimed_while_forbidden(turns, wrote)
+        yield from _claimed_while_forbidden(turns, wrote, _ended_while_paused(job, wrote))
         yield from _claimed_while_frozen(story, turns)
         yield from _blamed(story, job)
         for place, event in wrote:
@@ -40,13 +40,31 @@ def check_orders(story: Story) -> Iterator[Violation]:
         yield from _left_out(story, run)
 
 
-def _claimed_while_forbidden(turns: list[Turn], wrote: list[tuple[int, Wrote]]) -> Iterator[Violation]:
+def _ended_while_paused(job: JobStory, wrote: list[tuple[int, Wrote]]) -> int | None:
+    """The place of the cancel or skip that took its last slot from a paused job, if it has been ended since: then it is
+    not paused any more, and what is driven again runs."""
+    if job.row is None or job.row.state != "ended":
+        return None
+    last = max((row.slot for row in job.rows if row.kind == "scheduled"), default=None)
+    for place, event in reversed(wrote):
+        if event.verb in ("cancel", "skip") and event.runs == [f"{job.id}-{last}"]:
+            return place
+        if event.verb in ("pause", "resume", "edit", "delete", "undelete"):
+            return None
+    return None
+
+
+def _claimed_while_forbidden(
+    turns: list[Turn], wrote: list[tuple[int, Wrote]], ended: int | None
+) -> Iterator[Violation]:
     for turn in turns:
         state = None
         for place, event in wrote:
             if place > turn.place:
                 break
-            if event.verb == "delete":
+            if place == ended:
+                state = None
+            elif event.verb == "delete":
                 state = "delete"
             elif event.verb in ("pause", "undelete") and (event.view or {}).get("state") == "paused":
                 state = "pause"
