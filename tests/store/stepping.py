@@ -37,6 +37,8 @@ class Actor:
         self.pid: int | None = None
         self.steps = 0
         self.result: Any = None
+        self.hung = False
+        """Whether a statement of it has waited for a lock, in any order."""
         self._go = asyncio.Semaphore(0)
         self._idle = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -87,6 +89,7 @@ class Actor:
                     await asyncio.wait_for(self._idle.wait(), LOOK)
                 except TimeoutError:
                     if self.pid is not None and await blocked(self.pid):
+                        self.hung = True
                         return False
                 else:
                     await asyncio.sleep(0)

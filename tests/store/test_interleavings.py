@@ -224,6 +224,7 @@ async def test_claim_of_a_recurring_job(scene: tuple[Scene, Stage], verb: str) -
     play, stage = scene
     await play.set(spec(every(1500)))
     assert await explore(play, stage, lambda _: claim, VERBS[verb]) > 10
+    assert not stage.actors[0].hung, "a claim waits for nobody"
 
 
 @pytest.mark.parametrize("verb", ["edit", "retarget", "pause", "delete", "run", "cancel", "reclaim", "claim"])
@@ -232,6 +233,7 @@ async def test_claim_of_a_one_off(scene: tuple[Scene, Stage], verb: str) -> None
     verbs = {**VERBS, "edit": edit(spec(at(START + 900)))}
     await play.set(spec(at(SOON)))
     assert await explore(play, stage, lambda _: claim, verbs[verb]) > 10
+    assert not stage.actors[0].hung, "a claim waits for nobody"
 
 
 RECURRING, ONE_OFF = every(1500), at(SOON)

@@ -423,11 +423,11 @@ async def test_one_that_is_followed_is_not_over_because_nobody_may_ask(engine: E
 
 async def test_one_that_nobody_may_ask_about_does_not_hold_up_the_others(engine: Engine):
     async with engine.node() as kind:
-        refused = Watched(kind, engine)
+        refused, other = Watched(kind, engine), Watched(kind, engine)
         await refused.runs(engine)
-        engine.refuse(403, refused.name)
-        other = Watched(kind, engine)
         await other.runs(engine)
+        engine.refuse(403, refused.name)  # nobody who begins to be followed now starts the looks anew
+        await engine.asks_on()
         engine.end(other.name)
         assert (await other.outcome()).kind == "ok"
         assert not refused.ended.done()
