@@ -16,6 +16,7 @@ from proof.checker.fences import check_fences
 from proof.checker.groups import check_groups
 from proof.checker.ledger import Ledger
 from proof.checker.liveness import check_liveness
+from proof.checker.losses import check_losses
 from proof.checker.orders import check_orders
 from proof.checker.outlives import check_outlives
 from proof.checker.outside_rows import check_outside_rows
@@ -41,6 +42,7 @@ CHECKS = (
     check_requests,
     check_liveness,
     check_results,
+    check_losses,
     check_policies,
     check_overlaps,
     check_orders,

@@ -219,7 +219,7 @@ BUGS = (
         "run.losses + may_have_begun",
         "run.losses + 1",
         tests=("tests/unit/plan/test_outcome.py",),
-        unseen="three nodes would have to die with one run",
+        unseen="a run is held for two seconds before its instant, and its node declared lost after five",
     ),
     code(
         "lost: never counts",
@@ -227,8 +227,7 @@ BUGS = (
         _LOST,
         "run.losses + may_have_begun",
         "run.losses",
-        tests=("tests/unit/plan/test_outcome.py",),
-        unseen="three nodes would have to die with one run",
+        faults=_KILLS,
     ),
     Bug(
         name="lost: poison at once",
