@@ -20,10 +20,27 @@ def check_losses(story: Story) -> Iterator[Violation]:
             attempts = told(row)
             if row.until is not None or len(attempts) >= KEPT:
                 continue
+            if any(_policy_is_lost(story, job, row, attempt) for attempt in attempts):
+                story.excuse("its job was changed before its node was lost: nobody knows by which policy it was sent")
+                continue
             counted = sum(_counts(story, job, row, attempt) for attempt in attempts)
             if row.losses != counted:
                 names = [attempt.outcome for attempt in attempts]
                 yield Violation(kind="tries", text=f"{row.id} counts {row.losses} losses, its attempts are {names}")
+
+
+def _policy_is_lost(story: Story, job: JobStory, row: Entry, attempt: Attempt) -> bool:
+    """Whether it might have expired, and its job was changed while it was held: then the record of its send may have
+    been asked for or not, and a loss without it counts."""
+    turns = story.lives.turns.get(row.id, {})
+    turn = turns.get(attempt.attempt)
+    if turn is None or attempt.outcome != "lost":
+        return False
+    version = story.lives.in_force(job.id, turn.place)
+    if version is None or version.rules.expires_in is None or version.rules.at_most_once:
+        return False
+    until = min((later.claim.at for token, later in turns.items() if token > turn.token), default=story.ledger.at)
+    return story.lives.touched(job.id, turn.claim.at, until)
 
 
 def _counts(story: Story, job: JobStory, row: Entry, attempt: Attempt) -> bool:

@@ -17,11 +17,15 @@ RUN = f"1-{BEGIN + 10_000}"
 TARGET = {"type": "webhook", "url": "http://receiver/1"}
 
 
-def broken(losses: int, *, lost_at: int = 15_000, begun: bool = False, **policy: Any) -> set[str]:
+def broken(
+    losses: int, *, lost_at: int = 15_000, begun: bool = False, edited: int | None = None, **policy: Any
+) -> set[str]:
     """Held by `a` from 8 s on, due at 10 s, taken back from it at `lost_at`; done by `b`."""
     tale = Tale(**policy)
     spec = {**tale.jobs[0].spec, "target": TARGET}
     tale.add(Wrote(at=0, db=BEGIN, verb="create", job=1, wish=spec))
+    if edited is not None:
+        tale.add(Wrote(at=edited, db=BEGIN + edited, verb="edit", job=1, wish={"params": {"mark": 2}}))
     tale.claimed(10_000, at=8000)
     if begun:
         tale.add(Begun(at=10_000, db=BEGIN + 10_000, node="a", run=RUN, token=1))
@@ -50,3 +54,10 @@ def broken(losses: int, *, lost_at: int = 15_000, begun: bool = False, **policy:
 def test_a_loss_counts_once_the_run_may_have_begun(counted: int, how: dict[str, Any]) -> None:
     assert broken(counted, **how) == set()
     assert broken(1 - counted, **how) == {"tries"}
+
+
+@pytest.mark.parametrize(("edited", "known"), [(7000, True), (9000, False), (15_500, False), (17_000, True)])
+def test_of_what_may_expire_nobody_knows_once_its_job_was_changed(edited: int, known: bool) -> None:
+    assert broken(0, expires_in="1h", edited=edited) == set()
+    assert broken(1, expires_in="1h", edited=edited) == ({"tries"} if known else set())
+    assert broken(0, edited=edited) == {"tries"}
