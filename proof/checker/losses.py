@@ -30,14 +30,10 @@ def check_losses(story: Story) -> Iterator[Violation]:
 
 
 def _policy_is_lost(story: Story, job: JobStory, row: Entry, attempt: Attempt) -> bool:
-    """Whether it might have expired, and its job was changed while it was held: then the record of its send may have
-    been asked for or not, and a loss without it counts."""
+    """Whether its job was changed while it was held: then the record of its send may have been asked for or not."""
     turns = story.lives.turns.get(row.id, {})
     turn = turns.get(attempt.attempt)
     if turn is None or attempt.outcome != "lost":
-        return False
-    version = story.lives.in_force(job.id, turn.place)
-    if version is None or version.rules.expires_in is None or version.rules.at_most_once:
         return False
     until = min((later.claim.at for token, later in turns.items() if token > turn.token), default=story.ledger.at)
     return story.lives.touched(job.id, turn.claim.at, until)
