@@ -8,6 +8,7 @@ import typer
 
 from onthedot.cli.options import ApiKey, AsJson, Server, connected
 from onthedot.cli.output import facts, print_json, table, when
+from onthedot.model.upcoming import UpcomingFiring
 
 __all__ = ["forecast", "upcoming"]
 
@@ -35,13 +36,19 @@ def upcoming(
                 each.name,
                 each.schedule,
                 each.target,
-                "many" if each.more is None else each.more,
+                _more(each),
             )
             for each in found.items
         ),
         empty=f"No jobs fire before {found.until}.",
         wide=("name", "schedule", "target"),
     )
+
+
+def _more(firing: UpcomingFiring) -> str:
+    if firing.more is not None:
+        return str(firing.more)
+    return "more than 100000" if firing.more_at_most is None else f"at most {firing.more_at_most}"
 
 
 def forecast(

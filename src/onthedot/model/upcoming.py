@@ -8,8 +8,8 @@ __all__ = ["BusyMinute", "Forecast", "ForecastJob", "UpcomingFiring", "UpcomingL
 
 
 class UpcomingFiring(msgspec.Struct, frozen=True, kw_only=True):
-    """The next firing of a job. `more`: how often it fires after that, before `until` of the list; null: more than
-    1,000 times, or its schedule has a `count`."""
+    """The next firing of a job. `more`: how often it fires after that, before `until` of the list. Null: more than
+    100,000 times, or its schedule has a `count`; then `more_at_most` says how often at most."""
 
     job_id: int
     key: str | None
@@ -18,6 +18,7 @@ class UpcomingFiring(msgspec.Struct, frozen=True, kw_only=True):
     schedule: str
     target: str
     more: int | None
+    more_at_most: int | None = None
 
 
 class UpcomingList(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,9 @@ from onthedot.timing import compile_schedule, describe
 
 __all__ = ["UpcomingVerbs"]
 
-COUNTED = 1000
+COUNTED = 100_000
+"""Of a cron expression, day by day: a millisecond, up to 14 for a year. Of an interval it is a division."""
+ANY = 2**62
 FURTHEST = 366 * DAY
 
 
@@ -37,6 +39,7 @@ class UpcomingVerbs(ServiceBase):
 def _firings(jobs: list[JobView], until: int) -> Iterator[UpcomingFiring]:
     for job in jobs:
         if job.next_run is not None:
+            more, at_most = _more(job, until)
             yield UpcomingFiring(
                 job_id=job.id,
                 key=job.key,
@@ -44,22 +47,23 @@ def _firings(jobs: list[JobView], until: int) -> Iterator[UpcomingFiring]:
                 at=job.next_run,
                 schedule=describe(job.schedule, job.key or ""),
                 target=job.target.summary().line,
-                more=_more(job, until),
+                more=more,
+                more_at_most=at_most,
             )
 
 
-def _more(job: JobView, until: int) -> int | None:
+def _more(job: JobView, until: int) -> tuple[int | None, int | None]:
+    """How often it fires after its next run; if that is not known, how often at most, if that is."""
     at, schedule = parse_rfc3339(job.next_run or ""), job.schedule
     if schedule.one_off or at is None:
-        return 0
-    if schedule.count is not None:
-        return None
-    if schedule.every is not None and schedule.start is None and schedule.end is None:
-        further = max(0, (until - 1 - at) // schedule.every)
-        return further if further <= COUNTED else None
+        return 0, None
     try:
         anchor = at - (schedule.every or 0)  # the next run is a slot: those after it follow from it
         times = compile_schedule(schedule, anchor=anchor, seed=seed_of(job))
-        return times.count_between(at, until - 1, COUNTED) if times.is_slot(at) else None
-    except OnTheDotError:  # a schedule that can no longer be computed is quarantined when it comes due
-        return None
+    except OnTheDotError:  # it is quarantined when it comes due
+        return 0, None
+    found = times.count_between(at, until - 1, ANY if schedule.every is not None else COUNTED)
+    if schedule.count is None or found == 0:
+        return found, None
+    left = schedule.count - 1  # how many slots it has used up is not known here
+    return (None, left if found is None else min(found, left)) if left else (0, None)

@@ -13,10 +13,7 @@ from onthedot.api.http.responses import HttpResponse
 from onthedot.errors import Invalid
 from onthedot.model.duration import DAY, HOUR, MINUTE
 from onthedot.model.instant import format_instant, parse_rfc3339
-from onthedot.model.schedule import Schedule
-from onthedot.model.upcoming import BusyMinute, Forecast, ForecastJob, UpcomingList
-from onthedot.service import Service
-from onthedot.store import JobFilter
+from onthedot.model.upcoming import BusyMinute, Forecast, ForecastJob
 from onthedot.web import words
 from onthedot.web.charts import BarChart, bar_chart, busiest_of
 from onthedot.web.forms import read_form
@@ -61,35 +58,9 @@ async def upcoming(request: Request) -> HttpResponse:
         "upcoming.html",
         asked=asked,
         found=found,
-        further=await _further(service, tenant, found, until, asked["cursor"]),
         ahead=ahead if ahead.pending or ahead.error is not None else Part(next_day(ahead.value)),
         spans=[("hour", "Next hour"), ("week", "Next 7 days")],
     )
-
-
-async def _further(
-    service: Service, tenant: int, found: UpcomingList, until: int, cursor: str | None
-) -> dict[int, str]:
-    """In words, by job, how often those fire that the list does not count."""
-    left_out = {each.job_id: each for each in found.items if each.more is None}
-    if not left_out:
-        return {}
-    jobs = await service.list_jobs(tenant, JobFilter(next_before=until, limit=PAGE, cursor=cursor))
-    return {
-        job.id: further_words(job.schedule, parse_rfc3339(left_out[job.id].at) or 0, until)
-        for job in jobs.items
-        if job.id in left_out
-    }
-
-
-def further_words(schedule: Schedule, at: int, until: int) -> str:
-    """How often it fires between its firing `at` and `until`, where counting one by one would take too long."""
-    if schedule.every is not None and not schedule.exclude:
-        end = min(until, parse_rfc3339(schedule.end or "") or until)
-        by_step = max(0, end - 1 - at) // schedule.every
-        most = by_step if schedule.count is None else min(by_step, schedule.count - 1)
-        return f"{'' if schedule.count is None else 'at most '}{words.number(most)}"
-    return "more than 1,000" if schedule.count is None else f"at most {words.number(schedule.count - 1)}"
 
 
 @action("/upcoming/skip")
