@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from onthedot.api.http.sse import ASK_AGAIN, BEHIND_MOST, EventStreams
+from onthedot.api.http.sse import ASK_AGAIN, BEHIND_MOST, TOLD_AT_ONCE, EventStreams
 from onthedot.clock import FakeClock
 from onthedot.telemetry import Telemetry
 
@@ -175,3 +175,19 @@ async def test_a_digest_tells_at_most_once_a_second_that_anything_happened(strea
     for stream in (mine, theirs):
         await stream.aclose()
     assert (streams.count, wire.heard) == (0, False)
+
+
+async def test_many_listeners_of_a_digest_are_told_in_groups(wire, fake_clock):
+    """All at once they would keep the loop from calls that are due."""
+    streams = EventStreams(wire, fake_clock)
+    listeners = [streams.listen_digest(1) for _ in range(3 * TOLD_AT_ONCE)]
+    for stream in listeners:
+        assert await anext(stream) == b"retry: 2000\n\n"
+    told = [asyncio.ensure_future(anext(stream)) for stream in listeners]
+    await asyncio.sleep(0)
+    wire.emit("run.finished", tenant=1, job_id=7)
+    await asyncio.wait(told, return_when=asyncio.FIRST_COMPLETED)
+    assert sum(each.done() for each in told) <= TOLD_AT_ONCE
+    assert {read(piece)[0] for piece in await asyncio.gather(*told)} == {"changed"}
+    for stream in listeners:
+        await stream.aclose()

