@@ -244,3 +244,21 @@ async def test_works_without_scripts_too(site, browser):
     await page.get_by_role("button", name="Search").click()
     await expect(page.get_by_text("No jobs found")).to_be_visible()
     await context.close()
+
+
+async def test_on_a_phone_the_names_of_both_compared_runs_stay_beside_their_values(site, watched):
+    app, base = site
+    made = await app.context.service.create_job(1, job("nightly"))
+    seen = await watched(390)
+    first, second = [await app.context.service.run_job(1, made.id) for _ in range(2)]
+    await seen.page.goto(f"{base}/runs/{first.id}/compare?with={second.id}")
+    head = seen.page.locator(".compare thead")
+    for line in await seen.page.locator(".compare tbody tr").all():
+        await line.evaluate("line => line.scrollIntoView({block: 'center'})")
+        for run in (first, second):
+            await expect(head.get_by_text(run.id)).to_be_in_viewport()
+    values = seen.page.locator(".compare tbody tr").first.locator("td[data-label]")
+    places = [await each.bounding_box() for each in await values.all()]
+    assert len({place["y"] for place in places if place}) == 1, "one beside the other"
+    assert await overflow(seen.page) == 0
+    assert seen.complaints == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from onthedot.errors import Invalid
 from onthedot.model.targets.registry import specs
 from onthedot.web.form.checked import FormCheck
-from onthedot.web.form.differences import conflicts
+from onthedot.web.form.differences import conflicts, edits
 from onthedot.web.form.fields import all_inputs, policy_inputs, target_inputs
 from onthedot.web.form.inputs import FieldMistake, FormInput, text_of, value_of
 from onthedot.web.form.reading import SCHEDULE_KIND, TARGET_KIND, job_of, loose_of, texts_of
@@ -128,6 +128,17 @@ def test_a_conflict_names_each_field_that_either_changed():
     found = {change.path: change for change in conflicts(before, theirs, yours)}
     assert set(found) == {"name", "policy.timeout", "policy.jitter"}
     assert [path for path, change in found.items() if change.clashes] == ["name"]
+
+
+def test_a_list_of_texts_is_told_text_by_text():
+    told = edits(
+        {"tags": ["a, b", "c"], "requires": []}, {"tags": ["c", "d"], "requires": ["gpu"], "params": {"n": [1]}}
+    )
+    assert [(each.path, each.before, each.after) for each in told] == [
+        ("params.n", "", "[1]"),
+        ("requires", "", ("gpu",)),
+        ("tags", ("a, b", "c"), ("c", "d")),
+    ]
 
 
 def test_a_clock_change_is_marked_at_the_first_fire_time_after_it():

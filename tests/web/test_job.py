@@ -394,6 +394,18 @@ async def test_versions_say_what_changed_and_one_is_restored(site):
     assert (await site.get(f"{path}/versions/9/restore")).status_code == 404
 
 
+async def test_a_version_shows_tags_one_by_one_and_marks_what_came_and_went(site):
+    path = await made(site)
+    for tags in (["billing", "nightly"], ["nightly", "<b>night & day"]):
+        assert (await site.patch(f"/v1{path}", json={"tags": tags})).status_code == 200
+    changed = (await site.get(f"{path}/versions")).text
+    newest = changed[changed.index('id="version-3"') : changed.index('id="version-2"')]
+    assert '<del class="tag">billing</del>' in newest
+    assert '<ins class="tag">&lt;b&gt;night &amp; day</ins>' in newest
+    assert newest.count('<span class="tag">nightly</span>') == 2
+    assert "[&#34;" not in changed
+
+
 async def test_who_can_only_read_sees_why_buttons_do_nothing_and_is_refused(app, site):
     path = await made(site)
     reader = await app.context.service.create_key(ApiKeySpec(name="r", scope="read"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -11,14 +11,17 @@ from onthedot.model.decoding import encode_json
 
 __all__ = ["FieldChange", "FieldEdit", "conflicts", "edits", "merge"]
 
+Value: TypeAlias = str | tuple[str, ...]
+"""A value of a field as text: a list of texts, such as tags, is one text for each. Empty: it is not set."""
+
 
 class FieldChange(msgspec.Struct, frozen=True, kw_only=True):
     """One field: as it was when the form was opened, as it is now, and as it was typed."""
 
     path: str
-    before: str
-    theirs: str
-    yours: str
+    before: Value
+    theirs: Value
+    yours: Value
 
     @property
     def clashes(self) -> bool:
@@ -30,8 +33,8 @@ class FieldEdit(msgspec.Struct, frozen=True, kw_only=True):
     """One field that a version changed; empty: it was not there, or is no more."""
 
     path: str
-    before: str
-    after: str
+    before: Value
+    after: Value
 
 
 def edits(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[FieldEdit]:
@@ -50,12 +53,20 @@ def conflicts(before: Mapping[str, Any], theirs: Mapping[str, Any], yours: Mappi
     return [change for change in changes if not change.before == change.theirs == change.yours]
 
 
-def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, Value]]:
     if isinstance(value, Mapping) and value:
         for name, inner in value.items():
             yield from _flat(inner, f"{path}.{name}" if path else str(name))
     elif value not in (None, {}, []):
-        yield path, value if isinstance(value, str) else encode_json(value).decode()
+        yield path, _as_text(value)
+
+
+def _as_text(value: Any) -> Value:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return tuple(value)
+    return encode_json(value).decode()
 
 
 def merge(before: Any, theirs: Any, yours: Any) -> Any:
