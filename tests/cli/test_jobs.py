@@ -55,6 +55,7 @@ def test_a_function_with_params_and_a_command(online, key):
     ("flags", "told"),
     [
         (["--url", "http://x.org"], "no schedule"),
+        (["--every", "1m"], "no target: specify what to run, such as --url, --function or --command"),
         (["--every", "1m", "--url", "http://x.org", "--command", "say"], "can't be combined"),
         (["--every", "1m", "--function", "chores:greet", "--param", "name"], "is not name=value"),
         (["--colour", "red"], "No such option"),
@@ -71,7 +72,6 @@ def test_wrong_flags_are_usage(cli, flags, told):
     ("flags", "path"),
     [
         (["--cron", "61 * * * *", "--url", "http://127.0.0.1:9/"], "schedule.cron"),
-        (["--every", "1m"], "target"),
         (["--every", "soon", "--url", "http://127.0.0.1:9/"], "schedule.every"),
         (["--every", "1m", "--cron", "* * * * *", "--url", "http://127.0.0.1:9/"], "schedule"),
         (["--every", "1m", "--function", "os:system"], "target.function"),
@@ -310,6 +310,20 @@ def test_what_is_exported_can_be_applied_again(online, key, tmp_path, name):
     assert applied.code == 0, applied.err
     job = online("jobs", "show", key, "--json").json
     assert (job["name"], job["policy"]["timeout"]) == ("Ä", "9s")
+
+
+def test_a_prefix_is_no_part_from_the_middle(online, key):
+    job = add(online, key, "--name", f"Named {key}")
+    assert [each["key"] for each in online("jobs", "export", "--prefix", key.upper()).json["jobs"]] == [job["key"]]
+    assert [each["key"] for each in online("jobs", "export", "--prefix", f"named {key}").json["jobs"]] == [key]
+    assert online("jobs", "export", "--prefix", key[1:]).json["jobs"] == []
+
+
+def test_an_empty_list_says_whether_it_was_filtered(online, key):
+    listed = online("jobs", "list", f"none-{key}")
+    assert (listed.code, listed.out) == (0, "No jobs match.\n")
+    listed = online("runs", "list", "--status", "done", "--until", "2001-01-01T00:00:00Z")
+    assert (listed.code, listed.out) == (0, "No runs match.\n")
 
 
 def test_a_patch_from_paths():

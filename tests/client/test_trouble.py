@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onthedot import errors
-from onthedot.client import AsyncClient
+from onthedot.client import AsyncClient, Client
 from onthedot.client.problems import error_of
 from onthedot.model.duration import Duration
 from onthedot.model.job import JobSpec
@@ -94,10 +94,32 @@ async def test_nobody_there_is_unreachable(clock):
     assert len(clock.slept) == 2
 
 
-async def test_an_address_that_is_none_is_said(clock):
-    async with AsyncClient("http://[nonsense", clock=clock) as client:
-        with pytest.raises(errors.Unreachable):
+@pytest.mark.parametrize("address", ["http://[nonsense", "ftp://127.0.0.1", "", "http://"])
+async def test_an_address_that_is_none_is_said_at_once(clock, address):
+    async with AsyncClient(address, clock=clock) as client:
+        with pytest.raises(errors.Unreachable, match=r"not a valid server URL.*accepted: http:// or https:// with"):
             await client.get_job(1)
+    assert clock.slept == []
+
+
+async def test_an_unknown_host_is_said_in_words(clock):
+    async with AsyncClient("http://onthedot.invalid", clock=clock, tries=1) as client:
+        with pytest.raises(errors.Unreachable, match=r"onthedot\.invalid: the host name can't be resolved \(\w"):
+            await client.get_job(1)
+
+
+async def test_an_address_needs_no_scheme(server, job):
+    server.answer(200, job())
+    async with AsyncClient(server.url.removeprefix("http://")) as client:
+        assert (await client.get_job(7)).id == 7
+
+
+async def test_the_blocking_client_says_what_to_use_in_a_running_loop():
+    client = Client("http://127.0.0.1:1")
+    with pytest.raises(RuntimeError, match="use AsyncClient there"):
+        client.list_jobs()
+    with pytest.raises(RuntimeError, match="use AsyncClient there"):
+        next(client.iter_jobs())
 
 
 async def test_a_server_that_is_away_for_a_moment_is_asked_again(server, client, clock, job):

@@ -160,6 +160,8 @@ def _from_flags(flags: dict[str, Any]) -> JobSpec:
     spec = loose_spec(flags)
     if "schedule" not in spec:
         raise typer.BadParameter("no schedule: specify --cron, --every, --at or --in, or a FILE")
+    if "target" not in spec:
+        raise typer.BadParameter("no target: specify what to run, such as --url, --function or --command, or a FILE")
     return convert(spec, JobSpec)
 
 

@@ -132,11 +132,13 @@ def list_(
             )
             for job in found
         ),
-        empty="No jobs. Create one with `onthedot jobs add --every 1m --url http://…`.",
+        empty="No jobs match."
+        if any(value is not None for name, value in filters.items() if name != "sort")
+        else "No jobs. Create one with `onthedot jobs add --every 1m --url http://…`.",
         wide=("job", "schedule", "target"),
     )
     if more:
-        say(f"… more jobs not shown. Use --limit {min(500, limit * 10)} or --all, or filter by prefix.")
+        say(f"… more jobs not shown. Use --limit {min(500, limit * 10)} or --all, or search with WORDS.")
 
 
 @group.command("show")

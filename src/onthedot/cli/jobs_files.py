@@ -15,6 +15,7 @@ from onthedot.cli.output import print_json, say
 if TYPE_CHECKING:
     from onthedot.client import Client, SyncReport
     from onthedot.jobsfile import JobsFile
+    from onthedot.model.job import JobView
 
 __all__ = ["apply", "export"]
 
@@ -109,9 +110,7 @@ def export(
         typer.Argument(metavar="[FILE]", help="Output file: .json or .yaml [default: JSON on standard output]"),
     ] = None,
     tag: Annotated[str | None, typer.Option(help="Only jobs with this tag")] = None,
-    q: Annotated[
-        str | None, typer.Option("--prefix", help="Only jobs whose key or name starts with this prefix")
-    ] = None,
+    prefix: Annotated[str | None, typer.Option(help="Only jobs whose key or name starts with this prefix")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON whatever the file extension")] = False,
     server: Server = None,
     key: ApiKey = None,
@@ -119,8 +118,8 @@ def export(
     """Export jobs to a file that `jobs apply` can read. Masks secrets and gives a key to jobs that have none."""
     with connected(server, key) as client:
         jobs: list[dict[str, Any]] = []
-        for job in client.iter_jobs(tag=tag, q=q):
-            if job.state == "ended":
+        for job in client.iter_jobs(tag=tag):
+            if job.state == "ended" or not _begins(job, prefix):
                 continue
             written = {"key": f"job-{job.id}", **spec_of(job)}
             written["schedule"].setdefault("tz", job.schedule.tz)  # whoever reads it may have another DEFAULT_TZ
@@ -139,4 +138,12 @@ def export(
         import msgspec
 
         file.write_bytes(msgspec.json.format(encode_json(document), indent=2) + b"\n")
-    say(f"Wrote {len(jobs)} jobs to {file}.")
+    say(f"Wrote {len(jobs)} job{'s' if len(jobs) != 1 else ''} to {file}.")
+
+
+def _begins(job: JobView, prefix: str | None) -> bool:
+    """Here, because a search of the server (`q`) also finds what has the word in the middle."""
+    if prefix is None:
+        return True
+    names = (job.key or f"job-{job.id}", job.name or "")
+    return any(name.casefold().startswith(prefix.casefold()) for name in names)

@@ -32,7 +32,7 @@ Rate = Annotated[int | None, typer.Option(min=1, max=10_000, help="Maximum per s
 @group.command("start")
 def start(
     verb: Annotated[str, typer.Argument(help="pause, resume, run, delete, tag, backfill, redrive or discard")],
-    q: Annotated[str | None, typer.Option("-q", help="Only jobs whose key or name starts with this prefix")] = None,
+    q: Annotated[str | None, typer.Option("-q", help="Only jobs with these words in key, name, tags or target")] = None,
     tag: Annotated[str | None, typer.Option(help="Only jobs with this tag")] = None,
     status: Annotated[str | None, typer.Option(help="Only jobs in this state")] = None,
     target: Annotated[str | None, typer.Option(help="Only jobs with this target type")] = None,

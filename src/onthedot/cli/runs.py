@@ -70,7 +70,8 @@ def list_(
     if as_json:
         print_json(found)
         return
-    runs_table(found, empty="No runs yet.")
+    chosen = any(value is not None for value in (job, late, *filters.values()))
+    runs_table(found, empty="No runs match." if chosen else "No runs yet.")
 
 
 def runs_table(runs: Iterable[RunView], *, empty: str) -> None:

@@ -128,7 +128,7 @@ def _dead_letters(count: int) -> Finding:
         return ok("dead", "no dead letters")
     letters = "1 dead letter" if count == 1 else f"{count:,} dead letters"
     return warning(
-        "dead", letters, "see the reasons with `onthedot dead list`; fix them, then run `onthedot dead redrive`"
+        "dead", letters, "see the reasons with `onthedot dead list`; fix them, then run `onthedot dead redrive --all`"
     )
 
 

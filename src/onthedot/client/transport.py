@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import random
+import socket
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +29,7 @@ FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 5.0
 IN_ONE = 1 << 18
 SENT_AGAIN = (429, 502, 503, 504)
+ACCEPTED = "accepted: http:// or https:// with a host, such as http://127.0.0.1:8000"
 NO_SUCH_PLACE = (404, 405, 501)  # what a server of another kind says to a path that it does not know
 
 
@@ -42,7 +44,7 @@ class Transport:
         clock: Clock | None = None,
         ca: str | Path | None = None,
     ) -> None:
-        self.url = url.rstrip("/")
+        self.url = url.rstrip("/") if "://" in url else f"http://{url.rstrip('/')}"
         self._headers = {"user-agent": f"onthedot-client/{__version__}"}
         if key:
             self._headers["authorization"] = f"Bearer {key}"
@@ -118,12 +120,14 @@ class Transport:
                     status, answer = response.status, await response.read()
                     media_type = response.headers.get("content-type", "").partition(";")[0].strip()[:100]
                     asked = _seconds(response.headers.get("retry-after"))
+            except (aiohttp.InvalidURL, aiohttp.NonHttpUrlClientError):
+                raise Unreachable(f"{self.url!r} is not a valid server URL; {ACCEPTED}") from None
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 if not left:
                     raise Unreachable(f"can't reach {self.url}: {_reason(error)}") from None
                 asked = None
             except ValueError as error:
-                raise Unreachable(f"{self.url!r} is not a valid server URL: {error}") from None
+                raise Unreachable(f"{self.url!r} is not a valid server URL ({error}); {ACCEPTED}") from None
             else:
                 if status not in SENT_AGAIN or not left:
                     return status, media_type, answer
@@ -173,6 +177,8 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientSSLError):
         return f"TLS failed ({getattr(error.os_error, 'reason', None) or error.os_error}); does the server use TLS?"
     if isinstance(error, aiohttp.ClientConnectorError):
+        if isinstance(error.os_error, socket.gaierror):  # its numbers are not those of the system's errors
+            return f"the host name can't be resolved ({error.os_error.strerror})"
         number = error.os_error.errno
         return os.strerror(number).lower() if number else str(error.os_error)
     return str(error) or type(error).__name__

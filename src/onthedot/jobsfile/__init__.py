@@ -221,7 +221,8 @@ def _located(problems: Sequence[FieldProblem], name: str, text: str, extension: 
         lines.setdefault(path, number)
     found = []
     for problem in problems[:MOST_PROBLEMS]:
-        path = _as_written(problem.path, short)
+        # one that was not known stands in the file as it is: `key` in a job in short form is not its `identifier`
+        path = problem.path if problem.message == "unknown field" else _as_written(problem.path, short)
         line = line_of(path, lines) or line_of(path.removeprefix("jobs"), lines)  # the latter for a list alone
         place = name if line is None else f"{name}:{line}"
         found.append(msgspec.structs.replace(problem, path=f"{place}: {path}"))

@@ -10,7 +10,7 @@ import msgspec
 from onthedot.errors import Invalid
 from onthedot.model.decoding import convert
 from onthedot.model.duration import ACCEPTED_DURATIONS, Duration
-from onthedot.model.job import KEY_PATTERN, JobSpec
+from onthedot.model.job import ACCEPTED_KEYS, KEY_PATTERN, JobSpec
 from onthedot.model.policy import Policy
 from onthedot.model.schedule import Schedule
 from onthedot.model.struct import Strict
@@ -35,9 +35,11 @@ WRITTEN_AS = {
 
 
 class ShortJob(Strict, frozen=True, kw_only=True):
-    identifier: Annotated[str, msgspec.Meta(pattern=KEY_PATTERN)]
-    path: Annotated[str, msgspec.Meta(pattern=MODULE)]
-    function_name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z")]
+    identifier: Annotated[str, msgspec.Meta(pattern=KEY_PATTERN, description=ACCEPTED_KEYS)]
+    path: Annotated[str, msgspec.Meta(pattern=MODULE, description="a Python module, such as jobs.functions")]
+    function_name: Annotated[
+        str, msgspec.Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]*\Z", description="the name of a function in that module")
+    ]
     periodicity: str | int | float
     timeout: Duration | None = None
     start_date: str | None = None

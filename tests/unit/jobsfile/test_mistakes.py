@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from onthedot.errors import Invalid, Unreadable
@@ -96,6 +98,28 @@ def test_a_short_job_s_mistake_is_told_in_its_own_words():
     (problem,) = caught.value.problems
     assert problem.path == "jobs.json:3: jobs[0].periodicity"
     assert problem.message == "must be more than zero"
+
+
+def test_a_field_of_the_full_form_in_a_short_job_is_named_as_it_stands():
+    text = '{"jobs": [\n{"identifier": "a", "path": "f", "function_name": "g",\n"periodicity": "1m",\n"key": "b"}]}'
+    with pytest.raises(Invalid) as caught:
+        parse_jobs(text, "json", "jobs.json")
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.message) == ("jobs.json:4: jobs[0].key", "unknown field")
+    assert "identifier" in problem.accepted
+
+
+@pytest.mark.parametrize(
+    ("field", "accepted"),
+    [("identifier", "letters, digits, dots"), ("path", "a Python module"), ("function_name", "name of a function")],
+)
+def test_a_short_job_says_what_a_name_may_be(field, accepted):
+    job = {"identifier": "a", "path": "f", "function_name": "g", "periodicity": "1m"} | {field: "not this"}
+    with pytest.raises(Invalid) as caught:
+        parse_jobs(json.dumps({"jobs": [job]}), "json", "jobs.json")
+    (problem,) = caught.value.problems
+    assert problem.path == f"jobs.json:1: jobs[0].{field}"
+    assert accepted in problem.accepted
 
 
 def test_what_is_found_later_is_located_too():

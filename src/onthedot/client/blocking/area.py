@@ -18,7 +18,12 @@ class BlockingArea:
     _runner: asyncio.Runner
 
     def _run(self, verb: Coroutine[Any, Any, T]) -> T:
-        return self._runner.run(verb)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return self._runner.run(verb)
+        verb.close()  # it will never be awaited
+        raise RuntimeError("Client can't be used in a running event loop (async code, Jupyter); use AsyncClient there")
 
     def _each(self, items: AsyncIterator[T]) -> Iterator[T]:
         async def following() -> list[T]:
