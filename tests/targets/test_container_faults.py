@@ -194,7 +194,7 @@ async def test_containers_that_somebody_keeps_making_are_a_failure_in_the_end(pe
     peer._do = lambda request, body, do=peer._do: answer(409) if request.startswith("DELETE") else do(request, body)
     outcome = await outcome_of(kind, adopted=True)
     assert (outcome.kind, outcome.retryable, peer.count("/start")) == ("error", True, 0)
-    assert "keep creating" in str(outcome.error)
+    assert "keeps creating" in str(outcome.error)
 
 
 async def test_one_that_is_new_and_may_run_once_only_is_not_started_by_who_adopts_it(peer, kind):

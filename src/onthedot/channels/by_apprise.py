@@ -50,7 +50,7 @@ class AppriseChannel:
         if self._sender is None:
             sender = apprise.Apprise()
             if not sender.add(self._url):
-                raise NotDelivered("its URL is not one that apprise knows")
+                raise NotDelivered("apprise does not support its URL")
             self._sender = sender
         _, _, body = message.text.partition("\n")
         kinds = {"recovered": apprise.NotifyType.SUCCESS, "test": apprise.NotifyType.INFO}

@@ -124,7 +124,7 @@ def _replacing(before: Any, after: Any) -> Any:
     if not isinstance(after, dict):
         return after
     if None in after.values():
-        raise typer.BadParameter("null in a body can't be told with --body: edit the job in $EDITOR")
+        raise typer.BadParameter("--body can't set a field to null: edit the job in $EDITOR")
     before = before if isinstance(before, dict) else {}
     gone = dict.fromkeys(name for name in before if name not in after)
     return gone | {name: _replacing(before.get(name), value) for name, value in after.items()}

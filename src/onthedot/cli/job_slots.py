@@ -45,7 +45,7 @@ def explain(
         print_json(slots) if as_json else _show_slots(slots)
         return
     if since is not None or until is not None:
-        raise typer.BadParameter("--at goes without --since and --until, and --until goes with --since")
+        raise typer.BadParameter("--at can't be combined with --since or --until, and --until requires --since")
     with connected(server, key) as client:
         moment = at or format_instant(SystemClock().now_ms())
         found = client.explain(find_job(client, job).id, moment)

@@ -1,4 +1,4 @@
-"""What actors say to each other, all of it to the Dispatcher and the Recorder.
+"""What actors say to the Dispatcher and to the Recorder. (The BeginGate has a mailbox, too: for Monitors themselves.)
 
 On the way of a run, messages go right only: Timer → Dispatcher → Monitor → target → Recorder. From beside it
 come Keeper's messages (orders, the end of the lease), and the store's answers to what the Dispatcher itself asked. What

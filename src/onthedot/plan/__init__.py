@@ -19,6 +19,12 @@ slots     ranges of slots, and `count`
 taken     slots that have a row already, and are passed over
 times     due_at, ready_at
 shares    who gets how many of the free slots
+worker_shares  how many workers of a node one job or one tenant may have
+breaker   whether calls to a destination are worth it
+alerts    which rules apply to a job, and which conditions the end of a run meets
+alert_groups  which messages become one
+recovery  when an incident is over
+portions  how much of a bulk operation is done at a time
 """
 
 from __future__ import annotations

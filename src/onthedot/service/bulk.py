@@ -103,7 +103,9 @@ def _checked(asked: BulkRequest, now: int) -> BulkRequest:
         problems += _wrong_params(given, now)
         if isinstance(given, BackfillParams) and given.by_slot and len(set(asked.ids or ())) != 1:
             accepted = "ids with one job"
-            problems.append(FieldProblem(path="ids", message="by_slot is for one job", given=None, accepted=accepted))
+            problems.append(
+                FieldProblem(path="ids", message="by_slot requires a single job", given=None, accepted=accepted)
+            )
         params = {name: value for name, value in to_builtins(_filled_in(given)).items() if value is not None}
     if problems:
         raise Invalid(problems)
@@ -155,9 +157,10 @@ def _wrong_params(given: Strict, now: int) -> list[FieldProblem]:
             after = f"a time after {format_instant(now)}"
             return [FieldProblem(path="params.until", message="is in the past", given=given.until, accepted=after)]
     if isinstance(given, TagParams) and not (given.add or given.remove):
-        return [FieldProblem(path="params", message="names no tag", given=None, accepted="add, remove: lists of tags")]
+        accepted = "at least one tag in add or remove"
+        return [FieldProblem(path="params", message="has no tag", given=None, accepted=accepted)]
     if isinstance(given, TagParams) and (both := sorted(set(given.add) & set(given.remove))):
-        return [FieldProblem(path="params.remove", message="is added too", given=both, accepted="tags not in add")]
+        return [FieldProblem(path="params.remove", message="is also in add", given=both, accepted="tags not in add")]
     if isinstance(given, BackfillParams):
         instants = {name: parse_rfc3339(getattr(given, name)) for name in ("start", "end")}
         wrong = [_no_instant(f"params.{name}", getattr(given, name)) for name, at in instants.items() if at is None]

@@ -77,7 +77,7 @@ class ChangePlanVerbs(JobVerbs, SyncVerbs, ForecastVerbs):
     async def _of_list(self, tenant: int, asked: PlanRequest) -> list[_Change]:
         for name in ("id", "key", "spec", "patch"):
             if getattr(asked, name) is not None:
-                raise Invalid.one(name, "not together with jobs", accepted="jobs, or one job")
+                raise Invalid.one(name, "can't be combined with jobs", accepted="jobs, or one job")
         specs = asked.jobs or []
         await self.aside.collect(self._file_checks(tenant, specs, await self.time.now()))
         await self.check_scripts(tenant, *(spec.target for spec in specs))
@@ -95,7 +95,7 @@ class ChangePlanVerbs(JobVerbs, SyncVerbs, ForecastVerbs):
 
     async def _found(self, tenant: int, asked: PlanRequest) -> JobRecord | None:
         if asked.id is not None and asked.key is not None:
-            raise Invalid.one("key", "not together with id", given=asked.key, accepted="id or key")
+            raise Invalid.one("key", "can't be combined with id", given=asked.key, accepted="id or key")
         if asked.id is not None:
             return await self.store.get_record(tenant, asked.id)
         key = asked.key if asked.key is not None else asked.spec.key if asked.spec is not None else None

@@ -112,8 +112,9 @@ def parse_scripts(value: Any) -> ScriptSetting:
         return value
     try:
         table = msgspec.json.decode(value) if isinstance(value, str) else value
-        table = dict(table)
-        programs = {name: _program(given) for name, given in dict(table.pop("interpreters", {})).items()}
+        table = msgspec.convert(table, dict[str, Any])  # not dict(): that takes a list of pairs, too
+        named = msgspec.convert(table.pop("interpreters", {}), dict[str, Any])
+        programs = {name: _program(given) for name, given in named.items()}
         memory, network = read_size(table.pop("memory", "1G")), table.pop("network", False)
         image = table.pop("image", None)
         if image is not None:

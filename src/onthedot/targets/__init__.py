@@ -1,4 +1,4 @@
-"""What is done when a run is due: one kind, one small module. Targets act outside on behalf of a run and never see the
+"""What is done when a run is due: a folder for each kind. Targets act outside on behalf of a run and never see the
 store."""
 
 from __future__ import annotations

@@ -87,3 +87,9 @@ def _inline(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_inline, value)) + "]"
     return msgspec.json.encode(value).decode()
+
+
+@pytest.mark.parametrize("given", ["[[1, 2]]", '{"interpreters": [["python", "/usr/bin/python3"]]}'])
+def test_a_list_of_pairs_is_no_table(given: str, tmp_path: Path):
+    with pytest.raises(SettingsError, match=r"ONTHEDOT_SCRIPTS.*Accepted: a table"):
+        load_settings({}, {"ONTHEDOT_SCRIPTS": given}, tmp_path / "none.toml")

@@ -120,7 +120,7 @@ async def redrive(request: Request) -> HttpResponse:
         made = await service.redrive(tenant, asked.ids, wanted, asked.limit, key)
         return responses.json(NewRuns(made), 201)
     if asked.ids == []:
-        raise Invalid.one("ids", "names none", given=[], accepted="at least one run ID, or filter")
+        raise Invalid.one("ids", "is empty", given=[], accepted="at least one run ID, or filter")
     bulk = bulk_redrive(asked.ids, wanted, first=asked.first, rate=asked.rate, stop_at_failures=asked.stop_at_failures)
     started = await service.start_operation(tenant, bulk, key)
     return responses.json(started, 202, {"location": f"/v1/operations/{started.id}"})

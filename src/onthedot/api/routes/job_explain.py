@@ -45,7 +45,8 @@ async def explain_job(request: Request, job_id: int) -> HttpResponse:
         moment = format_instant(context_of(request).clock.now_ms() if at is None else at)
         return responses.json(await service_of(request).explain(tenant_of(request), job_id, moment))
     if at is not None:
-        raise Invalid.one("at", "not together with since or until", given=format_instant(at), accepted="one of both")
+        accepted = "either at, or since and until"
+        raise Invalid.one("at", "can't be combined with since or until", given=format_instant(at), accepted=accepted)
     found = await service_of(request).explain_slots(tenant_of(request), job_id, since, until, asked["limit"])
     if found.next is None:
         return responses.json(found)

@@ -117,7 +117,7 @@ class OutsideActs(Topic):
     kept afterwards. A key that was taken and has no answer is of an act of which nobody knows whether it was done."""
 
     async def begin_once(self, tenant: int, repeat: Idempotency, kind: type[T]) -> T | None:
-        """None: go on, the key is taken. Or what was answered before. Conflict: it is being done, or was left off."""
+        """None: go on, the key is taken. Or what was answered before. Conflict: it is being done, or was broken off."""
 
         async def body(tx: Transaction) -> str | Invalid | None:
             return (await claim_keys(tx, [(tenant, repeat, "")], await tx.now())).get((tenant, repeat.key))
@@ -126,7 +126,7 @@ class OutsideActs(Topic):
         if isinstance(kept, Invalid):
             raise kept
         if kept == "":
-            raise Conflict("a request with this Idempotency-Key is being carried out, or was broken off: nobody knows")
+            raise Conflict("a request with this Idempotency-Key is in progress, or ended without a known result")
         return None if kept is None else read_answer(kept, kind, repeat.key)
 
     async def keep_once(self, tenant: int, repeat: Idempotency, answer: object) -> None:

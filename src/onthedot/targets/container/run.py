@@ -113,7 +113,7 @@ class ContainerRun:
                 await self._discard(found)
             elif (created := await self._create()) is not None and await self._start(created):
                 return None
-        error = f"not started: others keep creating and removing the container {self._name}"
+        error = f"not started: another program keeps creating and removing the container {self._name}"
         raise NotStarted(Outcome(kind="error", retryable=True, error=error))
 
     def _may_begin(self) -> None:

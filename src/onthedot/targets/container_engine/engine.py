@@ -357,7 +357,7 @@ def _decoded(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.MsgspecError as error:
-        raise EngineAway(f"what answers is not a container engine: {error}") from None
+        raise EngineAway(f"the response is not that of a container engine: {error}") from None
 
 
 def _quoted(name: str) -> str:

@@ -344,7 +344,7 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
             del kept[: end + 1]
             start = 0
         if len(kept) > LONGEST_LINE:
-            raise ApiAway("a line without an end")
+            raise ApiAway(f"a line of more than {LONGEST_LINE >> 20} MB")
     if kept:
         yield bytes(kept)
 

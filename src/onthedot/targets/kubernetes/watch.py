@@ -134,7 +134,7 @@ async def _events(lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
             try:
                 yield msgspec.json.decode(line, type=WatchEvent)
             except msgspec.MsgspecError as error:
-                raise ApiAway(f"what the API server sent is no watch: {error}") from error
+                raise ApiAway(f"the API server sent an invalid watch event: {error}") from error
 
 
 class NamespaceWatch:

@@ -107,7 +107,7 @@ class EngineSandbox(Sandbox):
                 if found is not None and found.label(INSTALLATION) != launch.labels.get(INSTALLATION):
                     raise SandboxFailed(f"the container {name} is not of this installation") from None
                 await self._engine.remove(name)
-        raise SandboxFailed(f"others keep creating the container {name}")
+        raise SandboxFailed(f"another program keeps creating the container {name}")
 
     async def _discard(self, container: str) -> None:
         with suppress(EngineAway, EngineRefused):

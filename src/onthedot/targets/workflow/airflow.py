@@ -60,7 +60,7 @@ class Airflow:
                 return None
         found = _object(answer)
         if found.get("dag_run_id") != name:
-            raise EngineDown("it answered something else than the DAG run: is this the URL of the API?")
+            raise EngineDown("the response is not a DAG run; check that url is the URL of the API")
         state = found.get("state")
         mark = _MARK.search(found.get("note") or "")
         execution = Execution(
@@ -171,7 +171,7 @@ def _object(answer: HttpAnswer) -> dict[str, Any]:
     if answer.status >= 300:
         raise answer.refused()
     if not isinstance(answer.body, dict):
-        raise EngineDown("it did not answer with JSON: is this the URL of the API?")
+        raise EngineDown("the response is not JSON; check that url is the URL of the API")
     return answer.body
 
 

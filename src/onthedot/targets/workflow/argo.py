@@ -72,7 +72,7 @@ class Argo:
             return None
         found = _object(answer)
         if (found.get("metadata") or {}).get("name") != name:
-            raise EngineDown("it answered something else than the workflow: is this the URL of the server?")
+            raise EngineDown("the response is not a workflow; check that url is the URL of the server")
         status = found.get("status") or {}
         state: Any = _STATES.get(status.get("phase") or "", "going")
         parameters = (status.get("outputs") or {}).get("parameters") or []
@@ -147,5 +147,5 @@ def _object(answer: HttpAnswer) -> dict[str, Any]:
     if answer.status >= 300:
         raise answer.refused()
     if not isinstance(answer.body, dict):
-        raise EngineDown("it did not answer with JSON: is this the URL of the API?")
+        raise EngineDown("the response is not JSON; check that url is the URL of the server")
     return answer.body

@@ -159,7 +159,7 @@ class WorkflowRun:
             self._is_asked_for = True
             found = await self._seen(new)
             if found is None:
-                raise EngineDown(f"the name {new.name} is in use, and it shows no such execution") from None
+                raise EngineDown(f"the name {new.name} is taken, but there is no execution with it") from None
             return self._checked(found, new)
         except EngineDown:
             self._is_asked_for = True
@@ -178,7 +178,7 @@ class WorkflowRun:
         except EngineDown:
             raise
         except Exception as error:
-            raise EngineDown(f"it does not say what became of {new.name}: {words_of(error)}") from None
+            raise EngineDown(f"the state of {new.name} is unknown: {words_of(error)}") from None
 
     async def _stop_previous(self, new: NewExecution) -> None:
         """What is left of the try before, if it is ours."""

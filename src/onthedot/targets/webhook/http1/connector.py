@@ -1,8 +1,8 @@
 """The gate: only addresses that the egress rule has judged are connected to.
 
 A name is resolved once, every address it gives is judged, and the socket is connected to exactly one of those that
-passed: there is no second look-up that could answer differently (DNS rebinding), and no other place in the targets that
-opens a socket. The address is judged again right before it is connected to.
+passed: there is no second look-up that could answer differently (DNS rebinding), and no other way for a webhook to open
+a socket. The address is judged again right before it is connected to.
 """
 
 from __future__ import annotations
