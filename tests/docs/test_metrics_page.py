@@ -8,7 +8,8 @@ from pathlib import Path
 from onthedot.telemetry.metrics import Metrics
 from onthedot.witness.metrics import WitnessMetrics
 
-PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "metrics.md").read_text()
 ROW = re.compile(r"^\| `(\w+)` \| (counter|gauge|histogram) \| (.*?) \| (.*) \|$", re.MULTILINE)
 
 
@@ -29,6 +30,16 @@ def test_every_label_is_explained():
         word for row in re.findall(r"^\| (`.*?) \| ", table, re.MULTILINE) for word in re.findall(r"`(\w+)`", row)
     }
     assert used == explained
+
+
+NAMED = re.compile(r"`(onthedot_\w+)(?:`|\{|\s*[<>=])")
+
+
+def test_other_pages_name_metrics_as_they_are_scraped():
+    named = {(page.name, name) for page in DOCS.glob("*.md") for name in NAMED.findall(page.read_text())}
+    assert ("webhooks.md", "onthedot_jobs_parked_total") in named
+    real = {**_real(WitnessMetrics()), **_all_of_a_node()}
+    assert {(page, name) for page, name in named if name not in real} == set()
 
 
 def _all_of_a_node() -> dict[str, tuple[str, str, str]]:

@@ -179,6 +179,26 @@ def test_a_fixture_of_django_celery_beat(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
+    "wrong",
+    [{"interval": {"a": 1}}, {"args": 5}, {"interval": 2}, {"crontab": 1, "kwargs": [1]}],
+)
+def test_a_row_that_is_wrong_does_not_stop_the_others(tmp_path: Path, wrong: dict[str, Any]):
+    rows = [
+        {"model": "django_celery_beat.crontabschedule", "pk": [1], "fields": 5},
+        row("intervalschedule", 1, every=10, period="minutes"),
+        row("intervalschedule", 2, every="ten", period="minutes"),
+        row("periodictask", 1, name="wrong", task="t.a", **{"interval": 1, **wrong}),
+        row("periodictask", 2, name="right", task="t.b", interval=1),
+    ]
+    path = tmp_path / "dump.json"
+    path.write_text(json.dumps(rows))
+    found = ImportedJobs("celery-beat", str(path), now=ms(SPRING))
+    import_celery_beat(str(path), found)
+    assert [job["key"] for job in found.jobs] == ["right"]
+    assert [lost.item for lost in found.not_carried_over] == ["task wrong"]
+
+
+@pytest.mark.parametrize(
     ("name", "text", "told"),
     [
         ("x.json", "{", "not valid JSON"),

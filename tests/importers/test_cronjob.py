@@ -169,6 +169,28 @@ def test_what_is_not_carried_over_is_listed():
     assert reasons(found)[-1] == "CronJob bad: the job: field '61' is not valid: values are 0 to 59"
 
 
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"schedule": "0 0 31 2 *"}, "never fires: none of the given months has this day"),
+        ({"timeZone": ["Europe/Berlin"]}, "time zone ['Europe/Berlin'] is not an IANA name"),
+        ({"env": 5}, "not as the source writes it: TypeError: 'int' object is not iterable"),
+        ({"env": ["A=1"]}, "not as the source writes it: AttributeError: 'str' object has no attribute 'get'"),
+        ({"command": 5}, "not as the source writes it: TypeError: 'int' object is not iterable"),
+    ],
+)
+def test_one_that_is_wrong_does_not_stop_the_others(wrong: dict[str, Any], told: str):
+    given = cronjob("0 3 * * *", "wrong")
+    container = given["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
+    for field, value in wrong.items():
+        (given["spec"] if field in ("schedule", "timeZone") else container)[field] = value
+    found = imported(given, cronjob("0 4 * * *", "right"))
+    assert [job["key"] for job in found.jobs] == ["right"]
+    (reason,) = reasons(found)
+    assert reason.startswith("CronJob wrong: the job: ")
+    assert told in reason
+
+
 @pytest.mark.parametrize("text", ["just text", "a: [", "- 1"])
 def test_what_is_not_an_object_of_kubernetes(text: str):
     with pytest.raises(Unreadable):

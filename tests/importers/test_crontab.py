@@ -139,6 +139,12 @@ def test_what_is_not_carried_over_is_listed():
     assert by_line["line 6"].what == "@daily"
 
 
+def test_a_hyphen_before_the_line_as_in_the_crontab_of_suse():
+    found = imported("-*/15 * * * * root test -x /usr/lib/cron/run-crons && /usr/lib/cron/run-crons\n", system=True)
+    (job,) = found.jobs
+    assert job["schedule"] == {"cron": "*/15 * * * *", "tz": "UTC"}
+
+
 def test_random_times_become_a_stable_hash():
     found = imported("0~29 4 * * * x\n~ * * * * y")
     assert [job["schedule"]["cron"] for job in found.jobs] == ["H(0-29) 4 * * *", "H * * * *"]

@@ -249,7 +249,14 @@ def test_what_cannot_be_carried_over_is_listed():
     assert "get-schedule" in found.not_carried_over[2].reason
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '{"Targets": []}'])
+@pytest.mark.parametrize("wrong", [{"ScheduleExpressionTimezone": ["UTC"]}, {"StartDate": float("inf")}])
+def test_one_that_is_wrong_does_not_stop_the_others(wrong: dict[str, Any]):
+    found = imported([schedule("rate(1 hour)", Name="wrong", **wrong), schedule("rate(1 hour)", Name="right")])
+    assert [job["key"] for job in found.jobs] == ["right"]
+    assert "wrong: the schedule: not as the source writes it" in reasons(found)[0]
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"Schedules": [1]}', '{"Targets": []}'])
 def test_what_the_aws_cli_does_not_print(text: str):
     with pytest.raises(Unreadable):
         import_eventbridge(text, ImportedJobs("eventbridge", "x"))

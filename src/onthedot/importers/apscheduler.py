@@ -54,7 +54,8 @@ def import_apscheduler(reference: str, found: ImportedJobs, *, table: str = "aps
     else:
         jobs = _pending(reference)
     for job in jobs:
-        _add(found, job)
+        with found.listed_if_wrong(f"job {job.id}"):
+            _add(found, job)
     if found.jobs:
         found.need(
             "functions of these jobs: `onthedot serve --jobs FILE` registers them; their modules must be importable "
@@ -207,13 +208,9 @@ def _of_pending(job: Any, scheduler: Any) -> _Job:
 def _add(found: ImportedJobs, job: _Job) -> None:
     item = f"job {job.id}"
     lost: list[tuple[str, str]] = []
-    try:
-        reference = _reference(job.function)
-        params = _params(job, reference)
-        schedules = list(schedules_of(job.trigger, now=found.now, lost=lost))
-    except NotExpressible as error:
-        found.lose(item, "the job", str(error))
-        return
+    reference = _reference(job.function)
+    params = _params(job, reference)
+    schedules = list(schedules_of(job.trigger, now=found.now, lost=lost))
     readable = job.name if len(job.id) == 32 and job.id.isalnum() else job.id  # an ID that nobody chose is a UUID
     for fitted in schedules:
         key = found.free_key(readable)

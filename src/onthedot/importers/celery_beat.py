@@ -53,14 +53,12 @@ class _Entry(msgspec.Struct, kw_only=True):
 def import_celery_beat(reference: str, found: ImportedJobs, *, broker: str = "celery") -> None:
     """`reference`: a Python file or `module:app`, or a JSON file that `dumpdata django_celery_beat` wrote."""
     if reference.endswith(".json"):
-        queue, entries = QUEUE, list(_fixture(reference))
+        queue, entries = QUEUE, list(_fixture(reference, found))
     else:
         queue, entries = _module(reference)
     for entry in entries:
-        try:
+        with found.listed_if_wrong(f"task {entry.name}"):
             _add(found, entry, queue, broker)
-        except NotExpressible as error:
-            found.lose(f"task {entry.name}", "the job", str(error))
     if found.jobs:
         found.need(
             f"the broker of the workers: the table [brokers.{broker}] in the settings, with its `url` "
@@ -222,7 +220,7 @@ def _text(field: Any) -> str:
     return ",".join(map(str, field)) if isinstance(field, (list, tuple, set, frozenset, range)) else str(field)
 
 
-def _fixture(path: str) -> Iterator[_Entry]:
+def _fixture(path: str, found: ImportedJobs) -> Iterator[_Entry]:
     """Rows of django-celery-beat: tasks that refer to schedules by their number."""
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8-sig"))
@@ -232,18 +230,24 @@ def _fixture(path: str) -> Iterator[_Entry]:
         raise Unreadable(f"{path}: not valid JSON: {error}") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) and "model" in row for row in rows):
         raise Unreadable(f"{path}: not a fixture: expected what `manage.py dumpdata django_celery_beat` prints")
-    tables: dict[str, dict[Any, dict[str, Any]]] = {}
+    tables: dict[str, dict[str, dict[str, Any]]] = {}
     for row in rows:
-        tables.setdefault(str(row["model"]).lower(), {})[row.get("pk")] = row.get("fields") or {}
+        fields = row.get("fields")
+        tables.setdefault(str(row["model"]).lower(), {})[str(row.get("pk"))] = (
+            fields if isinstance(fields, dict) else {}
+        )
     for fields in tables.get("django_celery_beat.periodictask", {}).values():
-        if fields.get("task") != "celery.backend_cleanup":  # made by Celery itself, on each start
-            yield _of_row(fields, tables)
+        entry = None
+        with found.listed_if_wrong(f"task {fields.get('name')}"):
+            entry = _of_row(fields, tables)
+        if entry is not None and entry.task != "celery.backend_cleanup":  # made by Celery itself, on each start
+            yield entry
 
 
-def _of_row(fields: dict[str, Any], tables: dict[str, dict[Any, dict[str, Any]]]) -> _Entry:
+def _of_row(fields: dict[str, Any], tables: dict[str, dict[str, dict[str, Any]]]) -> _Entry:
     def schedule(kind: str) -> dict[str, Any] | None:
         number = fields.get(kind)
-        return None if number is None else tables.get(f"django_celery_beat.{kind}schedule", {}).get(number)
+        return None if number is None else tables.get(f"django_celery_beat.{kind}schedule", {}).get(str(number))
 
     made = _Entry(
         name=str(fields.get("name")),

@@ -47,10 +47,8 @@ def import_cronjobs(text: str, found: ImportedJobs, *, tz: str = "UTC") -> None:
     for cronjob, name in zip(cronjobs, names, strict=True):
         space = _table(cronjob, "metadata").get("namespace")
         wanted = f"{space}.{name}" if space and names.count(name) > 1 else name
-        try:
+        with found.listed_if_wrong(f"CronJob {wanted}"):
             _add(found, cronjob, found.free_key(wanted), f"CronJob {wanted}", tz)
-        except NotExpressible as error:
-            found.lose(f"CronJob {wanted}", "the job", str(error))
     if found.jobs:
         found.need(
             "a cluster: the table [kubernetes] in the settings, with `images` that allow the images of these jobs"

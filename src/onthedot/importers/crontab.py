@@ -79,6 +79,7 @@ def _add_line(found: ImportedJobs, item: str, line: str, variables: dict[str, st
         found.lose(item, line.strip()[:200], "not a line of a crontab: expected five fields or a macro, and a command")
         return
     expression, rest = split
+    expression = expression.removeprefix("-")  # in cronie: this line is not told to syslog
     user = None
     if system and (match := _USER.match(rest)) is not None:
         user, rest = match[1], match[2]

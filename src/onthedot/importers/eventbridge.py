@@ -32,10 +32,8 @@ def import_eventbridge(text: str, found: ImportedJobs, *, broker: str = "sqs") -
     for entry, name in zip(entries, names, strict=True):
         group = entry.get("GroupName")
         wanted = f"{group}.{name}" if group and names.count(name) > 1 else name
-        try:
+        with found.listed_if_wrong(wanted, "the schedule"):
             _add(found, entry, wanted, broker)
-        except NotExpressible as error:
-            found.lose(wanted, "the schedule", str(error))
 
 
 def _entries(text: str) -> Iterator[dict[str, Any]]:
@@ -48,10 +46,12 @@ def _entries(text: str) -> Iterator[dict[str, Any]]:
             if isinstance(entry.get("Targets"), list) and "Name" not in entry:
                 if last is None:
                     raise Unreadable("`Targets` without a rule: put the output of `aws events describe-rule` before it")
-                last["Targets"] = [*last.get("Targets", ()), *entry["Targets"]]
+                last["Targets"] = [*(last.get("Targets") or ()), *entry["Targets"]]
                 continue
             inner = next((entry[name] for name in ("Schedules", "Rules") if isinstance(entry.get(name), list)), None)
             for each in [entry] if inner is None else inner:
+                if not isinstance(each, dict):
+                    raise Unreadable("not what the AWS CLI prints: expected JSON objects")
                 if last is not None:
                     yield last
                 last = dict(each)

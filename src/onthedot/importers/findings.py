@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
 from onthedot.clock import SystemClock
 from onthedot.errors import Invalid
+from onthedot.importers.cron_sets import NotExpressible
 from onthedot.model.checks import check_spec
 from onthedot.model.decoding import convert
 from onthedot.model.job import JobSpec
@@ -65,6 +68,19 @@ class ImportedJobs:
             return False
         self.jobs.append(written)
         return True
+
+    @contextmanager
+    def listed_if_wrong(self, item: str, what: str = "the job") -> Iterator[None]:
+        """Around one of many jobs of the source: whatever is wrong with it is listed, and the others are imported."""
+        try:
+            yield
+        except NotExpressible as error:
+            self.lose(item, what, str(error))
+        except Invalid as invalid:
+            self.lose(item, what, _reason(invalid))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # a field of another type than the source itself would have written
+            self.lose(item, what, f"not as the source writes it: {type(error).__name__}: {error}")
 
     def lose(self, item: str, what: str, reason: str, *, key: str | None = None) -> None:
         lost = NotCarriedOver(item=item, what=what, reason=reason, key=key)
