@@ -162,6 +162,25 @@ ATTACKS = (
         "return syscall(234, 131, prey['victim'], prey['victim'], 0) or 'sent'",
     ),
     Attack(
+        "a signal by the owner of a pipe",
+        """
+        told, tell = os.pipe()
+        fcntl.fcntl(told, fcntl.F_SETOWN, prey['victim'])
+        fcntl.fcntl(told, 10, signal.SIGURG)
+        fcntl.fcntl(told, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+        os.write(tell, b'x')
+        return 'sent'
+        """,
+    ),
+    Attack(
+        "a signal by the owner of a socket",
+        """
+        told, tell = socket.socketpair()
+        fcntl.ioctl(told, 0x8901, struct.pack("i", prey['victim']))
+        return 'sent'
+        """,
+    ),
+    Attack(
         "trace another process",
         """
         done = syscall(101, 117, 16, prey['victim'], 0, 0)
@@ -354,6 +373,15 @@ NETWORK_ATTACKS = (
     Attack("raw internet packets", "return socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)"),
     Attack("ciphers of the kernel", "return socket.socket(38, socket.SOCK_SEQPACKET)", plain=False),
     Attack("the host of this virtual machine", "return socket.socket(40, socket.SOCK_STREAM)", plain=False),
+    Attack(
+        "a pair of sockets of another family, whose module is loaded first",
+        """
+        for family in {*range(2, 46)}:
+            libc.socketpair(family, socket.SOCK_STREAM, 0, (ctypes.c_int * 2)())
+            if ctypes.get_errno() not in (errno.EAFNOSUPPORT, errno.ENOSYS, errno.EPERM):
+                return family
+        """,
+    ),
     Attack(
         "an address of the host",
         """

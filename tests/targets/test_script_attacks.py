@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import psutil
 import pytest
 
 from onthedot.model.run import Outcome
+from onthedot.settings import ScriptSetting
 from onthedot.targets.script.kind import Scripts
 from tests.services.waiting import until
 from tests.targets.attack_ground import on_the_ground
@@ -85,6 +88,23 @@ def test_without_a_sandbox_network_attacks_succeed():
     assert {name: told["loot"] for name, told in found.items() if not told["escaped"]} == {}
 
 
+@everywhere
+async def test_a_socket_that_is_a_file_with_network(sandbox: str, make_call: MakeCall):
+    """A network is no way to the container engine or the database of the node, which know its user."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+        place = Path(folder, "socket")
+        server.bind(str(place))
+        server.listen()
+        place.parent.chmod(0o755)
+        place.chmod(0o777)
+        code = f"import socket\nsocket.socket(socket.AF_UNIX).connect({str(place)!r})\nprint('reached')"
+        scripts = scripts_in(sandbox, ScriptSetting(network=True))
+        assert (await send(scripts, make_call(python(code, network=True)))).error == "exit code 1"
+        user = {"user": 65534, "group": 65534} if os.geteuid() == 0 else {}
+        plain = subprocess.run([PYTHON, "-c", code], capture_output=True, cwd="/", **user)
+        assert plain.stdout == b"reached\n", plain.stderr
+
+
 def test_there_are_at_least_forty():
     assert len({attack.name for attack in (*ATTACKS, *NETWORK_ATTACKS)}) == len(ATTACKS) + len(NETWORK_ATTACKS) >= 40
 
@@ -130,6 +150,16 @@ async def test_threads_without_end(sandbox: str, make_call: MakeCall):
 async def test_a_memory_bomb(sandbox: str, make_call: MakeCall):
     outcome = await run(sandbox, make_call, "x = bytearray(1 << 20)\nwhile True: x = x + x", memory="64M")
     assert outcome.error == "out of memory (limit 64 MB)"
+
+
+@everywhere
+async def test_timers_without_end(sandbox: str, make_call: MakeCall):
+    """The kernel counts them for all programs of a user together: whoever has them all keeps the others from any."""
+    code = (
+        "import ctypes\nlibc, timer, count = ctypes.CDLL(None), ctypes.c_int(), 0\n"
+        "while count < 5000 and not libc.timer_create(1, None, ctypes.byref(timer)): count += 1\nprint(count)"
+    )
+    assert (await run(sandbox, make_call, code)).detail["result"] <= 256
 
 
 async def test_memory_of_many_processes_together(make_call: MakeCall):

@@ -84,6 +84,7 @@ def test_terminals_and_sockets(machine: str):
     assert ask(machine, "ioctl", 0, 0xFFFFFFFF00005412) == EPERM, "the kernel reads only the lower half"
     for family in range(50):
         assert ask(machine, "socket", family) == (ALLOW if family in (1, 2, 10, 16) else EAFNOSUPPORT)
+        assert ask(machine, "socketpair", family) == (ALLOW if family == 1 else EAFNOSUPPORT)
 
 
 @everywhere
@@ -92,11 +93,18 @@ def test_strict(machine: str):
     assert {ask(machine, name, strict=strict) for name in _OF_OTHERS} <= {EPERM, None}
     assert ask(machine, "socket", 1, strict=strict) == EPERM
     assert ask(machine, "socket", 2, strict=StrictRules(network=True)) == ALLOW
+    assert ask(machine, "socket", 1, strict=StrictRules(network=True)) == EAFNOSUPPORT, "sockets that are files"
     assert ask(machine, "clone", 17, strict=strict) == EPERM
     assert ask(machine, "clone", 0x003D0F00, strict=strict) == ALLOW
     for name in ("kill", "tgkill", "prlimit64"):
         assert ask(machine, name, OWN_PID, strict=strict) == ask(machine, name, 0, strict=strict) == ALLOW
         assert ask(machine, name, 1, strict=strict) == ask(machine, name, -1, strict=strict) == EPERM
+    for command in (8, 10, 15):  # F_SETOWN, F_SETSIG, F_SETOWN_EX
+        assert (ask(machine, "fcntl", 3, command), ask(machine, "fcntl", 3, command, strict=strict)) == (ALLOW, EPERM)
+    for request in (0x8901, 0x8902):  # FIOSETOWN, SIOCSPGRP
+        assert (ask(machine, "ioctl", 3, request), ask(machine, "ioctl", 3, request, strict=strict)) == (ALLOW, EPERM)
+    assert ask(machine, "fcntl", 3, 4, strict=strict) == ask(machine, "ioctl", 3, 0x5401, strict=strict) == ALLOW
+    assert ask(machine, "ioctl", 3, 0x5412, strict=strict) == EPERM
 
 
 def test_the_stub_knows_what_stands_for_its_own_number():

@@ -9,9 +9,11 @@ import msgspec
 
 __all__ = ["SHARED", "Hits", "ScriptLimits", "rlimit_names", "rlimit_words", "rlimits"]
 
-_NAMES = ("as", "core", "data", "fsize", "memlock", "msgqueue", "nice", "nofile", "nproc", "rtprio")
+_NAMES = ("as", "core", "data", "fsize", "memlock", "msgqueue", "nice", "nofile", "nproc", "rtprio", "sigpending")
 PROCESSES = 64
 FILES = 256
+SIGNALS = 256
+"""Queued signals and timers, which the kernel counts for all programs of a user together."""
 SHARED = 16 << 20
 """Bytes of /dev/shm."""
 
@@ -40,6 +42,7 @@ def rlimits(limits: ScriptLimits, *, by_cgroup: frozenset[str], processes: bool 
         resource.RLIMIT_NICE: 0,
         resource.RLIMIT_NOFILE: FILES,
         resource.RLIMIT_RTPRIO: 0,
+        resource.RLIMIT_SIGPENDING: SIGNALS,
     }
     if processes and "pids" not in by_cgroup:
         found[resource.RLIMIT_NPROC] = limits.processes

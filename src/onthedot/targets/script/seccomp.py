@@ -33,7 +33,10 @@ _NUMBER, _ARCHITECTURE = 0, 4
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWUSER, …NET, …PID, …IPC, …UTS, …CGROUP, …NS
 _THREAD = 0x00010000
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
-_FAMILIES = (1, 2, 10, 16)  # unix, IPv4, IPv6, netlink (which names of interfaces take); vsock is in no namespace
+_UNIX = 1
+_FAMILIES = (_UNIX, 2, 10, 16)  # IPv4, IPv6, netlink (which names of interfaces take); vsock is in no namespace
+_SIGNAL_OWNERS = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: who is signalled when a file can be read, and how
+_SIGNAL_OWNERS_OF_SOCKETS = (0x8901, 0x8902)  # FIOSETOWN, SIOCSPGRP
 
 _NOT_THERE = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_secret")
 _REFUSED = (
@@ -61,7 +64,8 @@ Instruction = tuple[int, int, int, int]
 
 
 class StrictRules(msgspec.Struct, frozen=True, kw_only=True):
-    """No processes, no files of others to be changed, no signals but to itself; sockets only with `network`."""
+    """No processes, no files of others to be changed, no signals but to itself; sockets only with `network`, and none
+    that are files even then: no namespace hides those of other programs, and Landlock does not judge them."""
 
     network: bool
 
@@ -108,6 +112,7 @@ def engine_profile() -> str:
             {"names": ORDINARY, "action": allow},
             {"names": ["clone"], "action": allow, "args": [no_namespace]},
             *({"names": ["socket"], "action": allow, "args": [family]} for family in families),
+            {"names": ["socketpair"], "action": allow, "args": [{"index": 0, "value": _UNIX, "op": "SCMP_CMP_EQ"}]},
             {"names": _REFUSED, "action": refuse, "errnoRet": errno.EPERM},
             {"names": _NOT_THERE, "action": refuse, "errnoRet": errno.ENOSYS},
         ],
@@ -121,8 +126,18 @@ def _by_argument(strict: StrictRules | None) -> dict[str, Sequence[Instruction]]
         "ioctl": [_argument(1), *_refuse_any(_TERMINAL_INPUT), _returns(_ALLOW)],
         "clone": [_argument(0), (_JSET, 0, 1, _NEW_NAMESPACES), _fails(errno.EPERM), _returns(_ALLOW)],
         "socket": [_argument(0), *_allow_any(_FAMILIES), _fails(errno.EAFNOSUPPORT)],
+        "socketpair": [
+            _argument(0),
+            *_allow_any((_UNIX,)),
+            _fails(errno.EAFNOSUPPORT),
+        ],  # makes one of any family first
     }
     if strict is not None:
+        refused = (*_TERMINAL_INPUT, *_SIGNAL_OWNERS_OF_SOCKETS)
+        rules["ioctl"] = [_argument(1), *_refuse_any(refused), _returns(_ALLOW)]
+        rules["fcntl"] = [_argument(1), *_refuse_any(_SIGNAL_OWNERS), _returns(_ALLOW)]
+        others = [family for family in _FAMILIES if family != _UNIX]
+        rules["socket"] = [_argument(0), *_allow_any(others), _fails(errno.EAFNOSUPPORT)]
         rules["clone"] = [_argument(0), (_JSET, 0, 1, _THREAD), _returns(_ALLOW), _fails(errno.EPERM)]
         own = [_argument(0), *_allow_any((0, OWN_PID)), _fails(errno.EPERM)]
         rules |= {"kill": own, "tgkill": own, "prlimit64": own}
