@@ -32,13 +32,28 @@ def heard(*portions: str) -> LastLine:
         (("1\n2\n", "3\n"), 3),
         (("null\n",), None),
         (("NaN\n",), None),
-        (("[" * 10_000,), None),
         (("x" * 300_000, '\n{"a": 1}\n'), {"a": 1}),
-        (('"' + "x" * 300_000 + '"\n',), None),
+        (('{"a": 1}' + "\n" * 300_000,), {"a": 1}),
+        (("x" * 300_000 + "\n",), None),
+        (("x" * 300_000, "\n" * 300_000, "{}\n"), {}),
     ],
 )
 def test_what_it_gives_back(portions, result):
-    assert heard(*portions).result() == result
+    assert heard(*portions).given_back() == ({} if result is None else {"result": result})
+
+
+@pytest.mark.parametrize(
+    ("portions", "note"),
+    [
+        (('"' + "x" * 300_000 + '"\n',), "not kept: the last line exceeds the limit of 65536 bytes"),
+        (('{"a": "', "x" * 70_000, '"}\n'), "not kept: the last line exceeds the limit of 65536 bytes"),
+        (("[", *["1, "] * 60_000, "1]\n"), "not kept: the last line exceeds the limit of 65536 bytes"),
+        (("[" * 10_000,), "not kept: it is nested too deeply"),
+        (("[1] " + "x" * 300_000, "\n[1] and more\n"), None),
+    ],
+)
+def test_why_it_gives_nothing_back(portions, note):
+    assert heard(*portions).given_back() == ({} if note is None else {"result_note": note})
 
 
 def test_everything_is_passed_on():
@@ -54,5 +69,5 @@ def test_however_it_is_cut_the_last_line_that_is_not_empty_counts(words: list[st
     lines = [line for line in "".join(words).split("\n") if line.strip()]
     last = heard(*words)
     last.write("\n" + json.dumps(lines[-1:]) + "\n")
-    assert last.result() == lines[-1:]
+    assert last.given_back() == {"result": lines[-1:]}
     assert heard(*words)._line.strip() == (lines[-1].strip() if lines else "")

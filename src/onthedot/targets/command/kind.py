@@ -108,7 +108,7 @@ class Commands(CoroutineKind):
             raise
         finally:
             output.finish()
-        return _ended(code, last.result() if code == 0 else None)
+        return _ended(code, last.given_back() if code == 0 else {})
 
     async def _end(self, process: Process) -> None:
         """Ask the group to go; when the time is up, or on a second cancel, it is killed."""
@@ -168,11 +168,9 @@ def _not_started(command: CommandSetting, error: OSError | ValueError) -> Outcom
 _SHELL_CODES = {126: " (not executable)", 127: " (program not found)"}
 
 
-def _ended(code: int, result: Any) -> Outcome:
-    detail: dict[str, Any] = {"exit_code": code}
+def _ended(code: int, given_back: dict[str, Any]) -> Outcome:
+    detail: dict[str, Any] = {"exit_code": code, **given_back}
     if code == 0:
-        if result is not None:
-            detail["result"] = result
         return Outcome(kind="ok", detail=detail)
     if code > 0:
         error = f"exit code {code}{_SHELL_CODES.get(code, '')}"

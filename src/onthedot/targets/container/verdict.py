@@ -18,11 +18,10 @@ def outcome_of(state: ContainerState, memory: int, printed: LastLine | None, *, 
     code = state.exit_code
     detail: dict[str, Any] = {"exit_code": code}
     if code == 0:
-        result = None if printed is None else printed.result()
-        if result is not None:
-            detail["result"] = result
-        elif cut:
+        given_back = {} if printed is None else printed.given_back()
+        if cut and not given_back:
             detail["result_note"] = "the container engine was away while it ran, and may have missed what it printed"
+        detail |= given_back
         return Outcome(kind="ok", detail=detail)
     if state.oom_killed:
         detail["out_of_memory"] = True

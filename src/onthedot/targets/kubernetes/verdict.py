@@ -22,9 +22,8 @@ def outcome_of(job: KubeJob, pod: KubePod | None, printed: LastLine | None, even
     """Of a Job that is over. `events`: of its pod, and of itself."""
     if job.is_complete:
         detail: dict[str, Any] = {"exit_code": 0}
-        result = None if printed is None else printed.result()
-        if result is not None:
-            detail["result"] = result
+        if printed is not None:
+            detail |= printed.given_back()
         return Outcome(kind="ok", detail=detail)
     detail, error = {}, None
     failed = None if pod is None else _failed_container(pod)

@@ -11,10 +11,12 @@ from onthedot.model.result import RESULT_LIMIT
 
 __all__ = ["LastLine"]
 
+_BEGINNINGS = ("{", "[", '"')
+
 
 class LastLine:
     """Passes on what is printed, and remembers the last line that is not empty. Bounded: of a line that is too long to
-    be a result only the end is kept, which is no JSON then."""
+    be a result only the beginning is kept, which is still too long."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
@@ -28,18 +30,24 @@ class LastLine:
             start = printed.rfind("\n") + 1
             self._line = text[start:] if start or "\n" in self._line else self._line + text
         if len(self._line) > 2 * RESULT_LIMIT:
-            self._line = self._line[-RESULT_LIMIT - 1 :]
+            beginning = self._line[: RESULT_LIMIT + 1]
+            has_ended = "\n" in self._line and "\n" not in beginning
+            self._line = f"{beginning}\n" if has_ended else beginning
 
     @property
     def line(self) -> str:
         return self._line.strip()
 
-    def result(self) -> Any:
-        """None: it is no JSON."""
+    def given_back(self) -> dict[str, Any]:
+        """What it adds to the details of an outcome: the `result`, or a note why what begins like one is none."""
         line = self.line
         if len(line) > RESULT_LIMIT:
-            return None
+            note = f"not kept: the last line exceeds the limit of {RESULT_LIMIT} bytes"
+            return {"result_note": note} if line.startswith(_BEGINNINGS) else {}
         try:
-            return msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return None
+            result = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeError):
+            return {}
+        except RecursionError:
+            return {"result_note": "not kept: it is nested too deeply"}
+        return {} if result is None else {"result": result}

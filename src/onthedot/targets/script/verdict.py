@@ -17,8 +17,7 @@ def outcome_of(code: int, hits: Hits, limits: ScriptLimits, printed: LastLine, c
     """`printed` and `complained`: the ends of its standard output and of its standard error."""
     detail: dict[str, Any] = {"exit_code": code}
     if code == 0:
-        result = printed.result()
-        return Outcome(kind="ok", detail=detail if result is None else {**detail, "result": result})
+        return Outcome(kind="ok", detail=detail | printed.given_back())
     if hits.memory or complained.line.startswith("MemoryError"):
         detail["out_of_memory"] = True
         error = f"out of memory (limit {format_size(limits.memory)})"
