@@ -12,7 +12,8 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from onthedot.api.app import ROUTES, App
-from onthedot.api.auth import COOKIE, FORWARDED
+from onthedot.api.auth import COOKIE
+from onthedot.api.forwarded import FORWARDED
 from onthedot.api.operations import operation
 from onthedot.api.routing import ApiRouter, UndeclaredRoute, check_declared
 from onthedot.model.duration import Duration
@@ -232,11 +233,42 @@ async def test_an_open_server_refuses_what_came_through_a_proxy(api, header):
     assert (await api.get("/v1/jobs")).json()["items"] == []
 
 
-def test_headers_of_well_known_proxies_are_known():
-    assert {"forwarded", "x-forwarded", "via", "x-forwarded-for", "x-real-ip", "client-ip"} <= set(FORWARDED)
-    assert {"cdn-loop", "cf-connecting-ip", "fastly-client-ip", "x-azure-clientip", "x-azure-socketip"} <= set(
-        FORWARDED
-    )
+WELL_KNOWN = [
+    "Forwarded",
+    "Via",
+    "X-Forwarded",
+    "X-Forwarded-For",
+    "X-Forwarded-Prefix",
+    "X-Forwarded-Ssl",
+    "X-Forwarded-Scheme",
+    "X-Forwarded-User",
+    "X-Real-IP",
+    "Client-IP",
+    "X-Host",
+    "X-ProxyUser-Ip",
+    "Proxy-Client-IP",
+    "WL-Proxy-Client-IP",
+    "X-Original-URL",
+    "X-Rewrite-URL",
+    "CDN-Loop",
+    "CF-Ray",
+    "CF-Connecting-IP",
+    "Fastly-Client-IP",
+    "X-Azure-ClientIP",
+    "X-Azure-SocketIP",
+    "X-Vercel-Forwarded-For",
+]
+
+
+@pytest.mark.parametrize("header", WELL_KNOWN)
+async def test_headers_of_well_known_proxies_are_known(api, header):
+    detail = problem(await api.get("/v1/jobs", headers={header: "203.0.113.7"}), 403)["detail"]
+    assert f"it has the header {header.lower()})" in detail
+
+
+@pytest.mark.parametrize("header", ["X-Request-Id", "Traceparent", "X-Team", "X-Forward"])
+async def test_other_headers_do_not_tell_of_a_proxy(api, header):
+    assert (await api.get("/v1/jobs", headers={header: "203.0.113.7"})).status_code == 200
 
 
 async def test_with_a_key_a_proxy_may_stand_in_front(keyed):

@@ -54,6 +54,23 @@ async def test_a_jobs_life(store_url):
         assert (await api.delete(address)).status_code == 204
 
 
+async def test_conditions_on_existence_create_only_or_replace_only(store_url):
+    async with serving(store_url, SystemClock()) as app, client_of(app) as api:
+        address, body = "/v1/jobs/by-key/new", {**JOB, "key": "new"}
+        refused = problem(await api.put(address, json=body, headers={"if-match": "*"}), 412)
+        assert refused["detail"] == "job with key 'new' not found"
+        problem(await api.get(address), 404)
+        assert (await api.put(address, json=body, headers={"if-none-match": "*"})).status_code == 201
+        changed = {**body, "name": "another"}
+        refused = problem(await api.put(address, json=changed, headers={"if-none-match": "*"}), 412)
+        assert refused["detail"] == "job with key 'new' already exists"
+        assert (await api.get(address)).json()["version"] == 1
+        replaced = await api.put(address, json=changed, headers={"if-match": "*"})
+        assert (replaced.status_code, replaced.json()["name"]) == (200, "another")
+        named = problem(await api.put(address, json=body, headers={"if-none-match": '"1"'}), 422)
+        assert paths(named) == ["If-None-Match"]
+
+
 async def test_a_batch_and_its_pages(store_url):
     async with serving(store_url, SystemClock()) as app, client_of(app) as api:
         body = [{**JOB, "key": f"job-{n}"} for n in range(120)] + [{**JOB, "key": "job-7"}, {"key": "bad"}]

@@ -65,6 +65,8 @@ async def test_keys_of_another_tenant(keyed):
         ({"name": "x", "scope": "root"}, ["scope"]),
         ({"name": "x", "expires": "-1d"}, ["expires"]),
         ({"name": "x", "tenant": 7}, ["tenant"]),
+        ({"name": "x", "tenant": ""}, ["tenant"]),
+        ({"name": "x", "tenant": "t" * 201}, ["tenant"]),
         ({"name": "x", "key": "otd_mine"}, ["key"]),
     ],
 )

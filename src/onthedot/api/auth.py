@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from starlette.requests import HTTPConnection
 
 from onthedot.api.context import address_of, context_of, service_of
+from onthedot.api.forwarded import forwarding_header
 from onthedot.api.http.client_connection import ask, asked_by
 from onthedot.api.http.if_match import refuse_unversioned
 from onthedot.api.http.problems import HttpProblem
@@ -23,32 +24,6 @@ COOKIE = "otd_session"
 ASK_SECONDS = 2.0
 """So long the store is waited for where it is not needed."""
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-FORWARDED = (
-    "forwarded",
-    "x-forwarded",
-    "via",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-forwarded-port",
-    "x-forwarded-server",
-    "x-forwarded-by",
-    "x-original-forwarded-for",
-    "x-original-host",
-    "x-real-ip",
-    "x-client-ip",
-    "client-ip",
-    "x-cluster-client-ip",
-    "x-azure-clientip",
-    "x-azure-socketip",
-    "x-envoy-external-address",
-    "true-client-ip",
-    "cf-connecting-ip",
-    "fly-client-ip",
-    "fastly-client-ip",
-    "cdn-loop",
-)
-"""Headers that proxies add. Behind a proxy on this machine every request comes from loopback, whoever sent it."""
 
 
 async def guard(connection: HTTPConnection) -> None:
@@ -139,7 +114,8 @@ def _refuse_unless_local(connection: HTTPConnection) -> None:
             f"without API keys the server answers only on this machine, not under the host name {host[:200]!r}; "
             f"create a key: {service_of(connection).settings.key_command}"
         )
-    if header := next((name for name in FORWARDED if name in connection.headers), None):
+    # Behind a proxy on this machine every request comes from loopback, whoever sent it.
+    if header := forwarding_header(connection.headers):
         raise Forbidden(
             f"without API keys the server answers only on this machine, and this request came through a proxy (it has "
             f"the header {header}); create a key: {service_of(connection).settings.key_command}"

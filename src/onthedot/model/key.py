@@ -22,7 +22,7 @@ class ApiKeySpec(Strict, frozen=True, kw_only=True):
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     scope: Scope = "read"
     expires: Duration | None = None
-    tenant: str = "default"
+    tenant: Annotated[str, msgspec.Meta(min_length=1, max_length=200)] = "default"
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from onthedot.errors import Invalid, NotFound
+from onthedot.errors import Invalid, NotFound, VersionMismatch
 from onthedot.model.decoding import convert, to_builtins
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.targets.script import script_named_in
@@ -143,8 +143,11 @@ class JobVerbs(ScriptVerbs):
         spec: JobSpec,
         if_match: int | None = None,
         idempotency: Idempotency | None = None,
+        *,
+        there: bool | None = None,
     ) -> tuple[JobView, bool]:
-        """Creates or replaces the job of that key; True if it is new. `run_now` is for a new one."""
+        """Creates or replaces the job of that key; True if it is new. `run_now` is for a new one. `there`: True only
+        replaces, False only creates."""
         if spec.key is None:
             spec = msgspec.structs.replace(spec, key=key)
         if spec.key != key:
@@ -153,6 +156,8 @@ class JobVerbs(ScriptVerbs):
         await self.check_scripts(tenant, spec.target)
 
         def change(old: JobSpec | None) -> JobSpec:
+            if there is not None and there == (old is None):
+                raise VersionMismatch(f"job with key {key!r} {'not found' if there else 'already exists'}")
             if old is None:
                 return owned(self._checked(tenant, spec, None, now), owner)
             return self._checked(tenant, keep_secrets(spec, old), old, now)

@@ -13,7 +13,7 @@ from onthedot.api.operations import operation_of
 from onthedot.errors import Invalid
 from onthedot.model.job import JobView
 
-__all__ = ["parse_if_match", "refuse_unversioned", "version_named", "version_wanted"]
+__all__ = ["existence_wanted", "parse_if_match", "refuse_unversioned", "version_named", "version_wanted"]
 
 _TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 
@@ -46,6 +46,15 @@ def refuse_unversioned(connection: HTTPConnection) -> None:
             f"{declared.method} {declared.path} does not support If-Match: it changes nothing that has an ETag. "
             f"Nothing was changed (given: {str(header)[:100]}); leave If-Match out",
         )
+
+
+def existence_wanted(request: Request) -> bool | None:
+    """Of a request that creates or replaces: True to replace only, False to create only, None for either."""
+    if (absent := request.headers.get("if-none-match")) is not None:
+        if absent.strip() != "*":
+            raise Invalid.one("If-None-Match", "names a version", given=absent[:200], accepted="*, to create only")
+        return False
+    return True if request.headers.get("if-match", "").strip() == "*" else None
 
 
 async def version_wanted(header: str | None, read: Callable[[], Awaitable[JobView]]) -> int | None:

@@ -11,7 +11,7 @@ from onthedot.api.context import service_of, tenant_of
 from onthedot.api.http import responses
 from onthedot.api.http.bodies import read_json, required_object
 from onthedot.api.http.idempotency import idempotency_key
-from onthedot.api.http.if_match import version_named, version_wanted
+from onthedot.api.http.if_match import existence_wanted, version_named, version_wanted
 from onthedot.api.http.paging import PAGING, JobList, page_answer
 from onthedot.api.http.path_ids import job_id_of, job_key_of
 from onthedot.api.http.query_params import choice, flag, instant, read_query, text
@@ -160,11 +160,15 @@ async def replace_job(request: Request) -> HttpResponse:
     example=EXAMPLE,
 )
 async def put_job_by_key(request: Request) -> HttpResponse:
-    """Create or replace a job by its key."""
+    """Create or replace a job by its key.
+
+    `If-Match: *` only replaces and `If-None-Match: *` only creates; otherwise 412.
+    """
     service, tenant, key = service_of(request), tenant_of(request), job_key_of(request)
     spec = await read_json(request, JobSpec)
+    there = existence_wanted(request)
     if_match = await version_wanted(request.headers.get("if-match"), lambda: service.get_job_by_key(tenant, key))
-    job, created = await service.put_job_by_key(tenant, key, spec, if_match)
+    job, created = await service.put_job_by_key(tenant, key, spec, if_match, there=there)
     job = await shown(request, job)
     return responses.job_answer(job, 201 if created else 200, {"location": f"/v1/jobs/{job.id}"} if created else None)
 
