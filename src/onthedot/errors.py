@@ -120,7 +120,11 @@ class NotFound(OnTheDotError):
 
 
 class Conflict(OnTheDotError):
-    """Not possible in the current state."""
+    """Not possible in the current state. `problems` has one entry per field, where fields are the reason."""
+
+    def __init__(self, message: str = "", problems: Sequence[FieldProblem] = ()) -> None:
+        self.problems = tuple(problems)
+        super().__init__(message)
 
 
 class VersionMismatch(OnTheDotError):

@@ -47,3 +47,13 @@ async def test_a_thousand_wrong_jobs_are_named_as_far_as_anybody_reads(api):
 )
 async def test_a_wrong_envelope_says_what_is_wrong(api, body, wrong):
     assert paths(problem(await api.post("/v1/jobs/sync", json=body), 422)) == wrong
+
+
+async def test_a_key_of_somebody_else_is_a_conflict_with_an_entry_per_key(api):
+    held = (await api.post("/v1/jobs", json=job("b"))).json()["id"]
+    answer = await api.post("/v1/jobs/sync", json={"source": "f", "jobs": [job("a"), job("b")]})
+    refused = problem(answer, 409)
+    assert refused["detail"] == f"nothing was applied: 'b' belongs to a job that is not from a file (job {held})"
+    assert [(each["path"], each["given"]) for each in refused["errors"]] == [("jobs[1].key", "b")]
+    adopted = await api.post("/v1/jobs/sync", json={"source": "f", "jobs": [job("a"), job("b")], "adopt": True})
+    assert adopted.json()["adopted"] == ["b"]

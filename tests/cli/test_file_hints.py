@@ -36,6 +36,18 @@ def test_hints_name_a_server_elsewhere(tmp_path, server, at):
     assert f"`onthedot jobs delete KEY{at}`" in remarks(path, server, kept=["b"], pruned=True)
 
 
+def test_another_conflict_is_not_told_to_adopt(online, key, tmp_path):
+    """Such as a chain that would break: `--adopt` would change nothing about it."""
+    first = file(tmp_path, f"{key}-a", f"{key}-b", name=f"{key}.json")
+    assert online("jobs", "apply", first).code == 0
+    follower = ["--url", "http://127.0.0.1:9/", "--on-success", f"{key}-b", "--key", f"{key}-c"]
+    assert online("jobs", "add", "--at", "2099-01-01T00:00:00Z", *follower).code == 0
+    refused = online("jobs", "apply", file(tmp_path, f"{key}-a", name=f"{key}.json"), "--prune")
+    assert refused.code == 1
+    assert "Remove the name there first" in refused.err
+    assert "--adopt" not in refused.err
+
+
 def test_what_another_file_may_have_is_not_pruned(tmp_path):
     """Only with an explicit source does --prune take the jobs of another file of this name."""
     path = file(tmp_path, "a")
@@ -60,7 +72,8 @@ def test_the_command_that_adopts_can_be_typed(online, node, key, tmp_path, monke
     renamed = file(tmp_path, key, name=f"{key}-new.json")
     refused = online("jobs", "apply", renamed)
     assert refused.code == 1
-    command = refused.err.partition("(`onthedot ")[2].partition("`")[0]
+    assert refused.err.startswith(f"Error: nothing was applied: '{key}' belongs to the file '{key}-old.json'")
+    command = refused.err.partition("take it over with `onthedot ")[2].partition("`")[0]
     monkeypatch.delenv("ONTHEDOT_URL")
     assert f"--url {node.url}" in command
     adopted = online(*shlex.split(command))

@@ -168,8 +168,13 @@ class TestKeysOfOthers:
 
     async def test_they_are_refused_unless_asked_for(self, store: Store, times: Times) -> None:
         await store.sync_jobs(1, "old.json", [spec(key="a")], prune=True)
-        with pytest.raises(Conflict, match=r"belongs to the file 'old.json' .*--adopt"):
-            await store.sync_jobs(1, FILE, [spec(key="a"), spec(key="d")], prune=True)
+        held = await store.get_job_by_key(1, "a")
+        with pytest.raises(Conflict, match=r"nothing was applied: 'a' belongs to the file 'old.json'") as refused:
+            await store.sync_jobs(1, FILE, [spec(key="d"), spec(key="a")], prune=True)
+        (problem,) = refused.value.problems
+        assert (problem.path, problem.given) == ("jobs[1].key", "a")
+        assert problem.message == f"belongs to the file 'old.json' (job {held.id})"
+        assert "`adopt`" in str(problem.accepted)
         assert await keys(store) == ["a"]
 
     async def test_adopted_they_keep_their_id_and_history(self, store: Store, times: Times) -> None:

@@ -51,8 +51,11 @@ def apply(
                 typer.echo(f"{_not_sent(file, jobs)}.", err=True)
             raise jobs.located(invalid) from None
         except Conflict as conflict:
+            if not conflict.problems:
+                raise
             own = adopt_command(jobs, file, server_url(server))
-            raise Conflict(str(conflict).replace("onthedot jobs apply FILE --adopt", own)) from None
+            ways = f"Rename the key in the file, delete the other job, or take it over with `{own}`"
+            raise Conflict(f"{conflict}. {ways}") from None
     if jobs.commands:
         typer.echo(f"{_not_sent(file, jobs)}; jobs run the commands that the nodes have under these names.", err=True)
     if as_json:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from onthedot import errors
-from onthedot.errors import FieldProblem, Invalid, OnTheDotError
+from onthedot.errors import Conflict, FieldProblem, Invalid, OnTheDotError
 
 __all__ = ["error_of", "is_problem"]
 
@@ -61,4 +61,6 @@ def error_of(status: int, body: bytes) -> OnTheDotError:
     detail = problem.detail or f"the server returned status {status}: {body[:200].decode(errors='replace')}"
     if issubclass(kind, Invalid):
         return kind(problem.errors or [FieldProblem(path="$", message=detail)])  # type: ignore[no-any-return]
+    if issubclass(kind, Conflict):
+        return kind(detail, problem.errors)  # type: ignore[no-any-return]
     return kind(detail)  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ from http import HTTPStatus
 import msgspec
 
 from onthedot import errors
-from onthedot.errors import FieldProblem, Invalid, OnTheDotError
+from onthedot.errors import Conflict, FieldProblem, Invalid, OnTheDotError
 
 __all__ = ["Problem", "describe_error", "describe_status"]
 
@@ -61,7 +61,7 @@ def describe_error(error: Exception) -> Problem:
         status, kind = next((_STATUS[c] for c in type(error).__mro__ if c in _STATUS), (500, "internal"))
         if status != 500:
             detail = str(error) or (type(error).__doc__ or "").strip()
-            fields = list(error.problems) if isinstance(error, Invalid) else []
+            fields = list(error.problems) if isinstance(error, (Conflict, Invalid)) else []
             return describe_status(status, kind, detail, fields)
     return _unexpected(error)
 

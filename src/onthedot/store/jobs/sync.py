@@ -9,6 +9,7 @@ A key that another source, or a job made by hand, has already is refused, left a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Literal
 
 import msgspec
@@ -149,8 +150,7 @@ async def _compare(
     ours = {row["key"]: row for row in await tx.rows("jobs_of_source", tenant, source)}
     plan, now = _Plan(), await tx.now()
     problems: list[FieldProblem] = []
-    foreign = [spec.key for spec in specs if spec.key is not None and spec.key not in ours]
-    there = {**ours, **await _of_others(tx, tenant, foreign, plan, others, former)}
+    there = {**ours, **await _of_others(tx, tenant, specs, ours.keys(), plan, others, former)}
     for place, spec in enumerate(specs):
         if place % BREATH == 0:
             await tx.breathe()
@@ -201,9 +201,16 @@ async def _check_chains(tx: Transaction, tenant: int, specs: Sequence[JobSpec], 
 
 
 async def _of_others(
-    tx: Transaction, tenant: int, keys: list[str], plan: _Plan, others: Others, former: str | None
+    tx: Transaction,
+    tenant: int,
+    specs: Sequence[JobSpec],
+    own: AbstractSet[str],
+    plan: _Plan,
+    others: Others,
+    former: str | None,
 ) -> dict[str, Row]:
     """Those of others that are taken over, by key; the rest is noted in the plan, or refused."""
+    keys = [spec.key for spec in specs if spec.key is not None and spec.key not in own]
     holders = await tx.rows("holders_of_keys", Rows([KeyOfJob(tenant, key) for key in keys])) if keys else []
     if not holders:
         return {}
@@ -213,7 +220,7 @@ async def _of_others(
         ours = others == "adopt" or (former is not None and row["source"] == former)
         (taken if ours else left).append(row)
     if left and others == "refuse":
-        _refuse(left)
+        _refuse(left, specs)
     plan.held = {row["key"]: _whose(row) for row in left}
     plan.adopted = [(row["id"], row["key"]) for row in taken]
     return {row["key"]: row for row in await tx.rows("jobs_by_ids", tenant, [row["id"] for row in taken])}
@@ -248,13 +255,21 @@ def _placed(place: int, problems: Sequence[FieldProblem]) -> list[FieldProblem]:
 NAMED_MOST = 20
 
 
-def _refuse(holders: Sequence[Row]) -> None:
+def _refuse(holders: Sequence[Row], specs: Sequence[JobSpec]) -> None:
+    """What may be done about it depends on who asked: a request sets `adopt`, the command has an option."""
     named = "; ".join(f"{row['key']!r} belongs to {_whose(row)}" for row in holders[:NAMED_MOST])
     more = f"; and {len(holders) - NAMED_MOST} more" if len(holders) > NAMED_MOST else ""
-    raise Conflict(
-        f"nothing was applied: {named}{more}. Rename the key in the file, delete the other job, or take it over "
-        "(`onthedot jobs apply FILE --adopt`)"
-    )
+    places = {spec.key: place for place, spec in enumerate(specs)}
+    problems = [
+        FieldProblem(
+            path=f"jobs[{places[row['key']]}].key",
+            message=f"belongs to {_whose(row)}",
+            given=row["key"],
+            accepted="a key that no other job has; or any, with `adopt` to take these jobs over",
+        )
+        for row in holders[:MOST_PROBLEMS]
+    ]
+    raise Conflict(f"nothing was applied: {named}{more}", problems)
 
 
 def _whose(row: Row) -> str:
