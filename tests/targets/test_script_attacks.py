@@ -100,7 +100,7 @@ async def test_a_socket_that_is_a_file_with_network(sandbox: str, make_call: Mak
         code = f"import socket\nsocket.socket(socket.AF_UNIX).connect({str(place)!r})\nprint('reached')"
         scripts = scripts_in(sandbox, ScriptSetting(network=True))
         assert (await send(scripts, make_call(python(code, network=True)))).error == "exit code 1"
-        user = {"user": 65534, "group": 65534} if os.geteuid() == 0 else {}
+        user: dict[str, Any] = {"user": 65534, "group": 65534} if os.geteuid() == 0 else {}
         plain = subprocess.run([PYTHON, "-c", code], capture_output=True, cwd="/", **user)
         assert plain.stdout == b"reached\n", plain.stderr
 
