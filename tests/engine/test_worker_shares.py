@@ -333,3 +333,36 @@ async def test_a_brief_function_that_hangs_takes_no_more_than_its_share(url: str
             return len(await work.runs(brief, "DONE")) == 45
 
         await until(through, "each of them had its turn")
+
+
+async def test_calls_of_a_brief_function_that_all_hang_at_once_leave_a_worker(url: str, tmp_path: Path):
+    """They are known to be brief when they begin, and none of them hangs yet: the pool keeps them from the last one."""
+    over = tmp_path / "over"
+    over.touch()
+    async with working(url, tmp_path) as work:
+        try:
+            brief = await work.job("wait", 3600)
+            await work.call(brief, over, 40)
+
+            async def known() -> bool:
+                return len(await work.runs(brief, "DONE")) == 40
+
+            await until(known, "it is known to be brief")
+            over.unlink()
+            await work.call(brief, over, 12)
+            await work.starts_on_time()
+
+            async def nine_wait() -> bool:
+                return len(await work.waiting(brief)) == 9
+
+            await until(nine_wait, "all but three wait for a slot")
+            assert len(await work.runs(brief, "EXECUTING")) == 3
+            await work.starts_on_time()
+        finally:
+            over.touch()
+
+        async def through() -> bool:
+            return len(await work.runs(brief, "DONE")) == 52
+
+        await until(through, "each of them had its turn")
+        assert all(len(run.attempts) <= 1 for run in await work.runs(brief, "DONE"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ class Bench:
         self.functions = Functions([], processes=2, import_paths=[str(directory)])
         self._module, self._make_call = module, make_call
 
+        self._jobs = count(1)  # each call is another job's: one alone is kept from the last worker
+
     def define(self, source: str) -> str:
         name = self._module(source)
         self.functions._registered[name] = None
@@ -29,8 +32,10 @@ class Bench:
 
     async def call(self, function: str, log: Callable[[str], None] | None = None, **params: Any) -> Outcome:
         extra = {} if log is None else {"log": log}
-        target = FunctionTarget(function=function)
-        return await send_until_begun(self.functions, lambda: self._make_call(target, params=params, **extra))
+        target, job_id = FunctionTarget(function=function), next(self._jobs)
+        return await send_until_begun(
+            self.functions, lambda: self._make_call(target, params=params, job_id=job_id, **extra)
+        )
 
     async def run(self, source: str, **params: Any) -> Outcome:
         """Define a module with a function `work`, and call it."""
@@ -45,9 +50,10 @@ class Bench:
                 return
         raise AssertionError("never short")
 
-    def tell(self, function: str, begun: Callable[[float], None], **params: Any) -> Call:
+    def tell(self, function: str, begun: Callable[[float], None], job_id: int | None = None, **params: Any) -> Call:
         """A call as the engine makes it: it listens for when it begins."""
-        return self._make_call(FunctionTarget(function=function), params=params, begun=begun)
+        job_id = next(self._jobs) if job_id is None else job_id
+        return self._make_call(FunctionTarget(function=function), params=params, begun=begun, job_id=job_id)
 
     @property
     def pids(self) -> list[int]:

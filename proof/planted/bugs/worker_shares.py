@@ -8,6 +8,7 @@ __all__ = ["BUGS"]
 
 _ROOM = "onthedot.plan.worker_shares"
 _SHARES = "onthedot.engine.running.worker_shares:WorkerShares"
+_POOL = "onthedot.targets.function.pool:WorkerPool"
 _UNSEEN = "workers are processes of a real node"
 
 
@@ -88,5 +89,23 @@ BUGS = (
         " and not (self._long and self._hangs(function))",
         "",
         "a_brief_function_that_hangs_takes_no_more_than_its_share[sqlite]",
+    ),
+    code(
+        "worker shares: brief calls have the last worker",
+        "calls of a quick function that all hang at once make every other function of the node late",
+        f"{_POOL}._has_all_but_one",
+        "return own >= self._processes - 1",
+        "return False",
+        tests=("tests/targets/test_last_worker.py::test_calls_of_one_job_leave_a_worker_to_the_others",),
+        unseen=_UNSEEN,
+    ),
+    code(
+        "worker shares: nobody is let by",
+        "the worker that is kept for others stays idle while they wait",
+        f"{_POOL}._let_by",
+        "if asked.call.job_id != job_id:",
+        "if False:",
+        tests=("tests/targets/test_last_worker.py::test_who_waits_behind_them_is_let_by",),
+        unseen=_UNSEEN,
     ),
 )

@@ -4,6 +4,9 @@ A call goes to a worker that has nothing to do, or waits. Short calls are also s
 expected to be short (`estimates`), so that neither side waits for the other between two calls. If one of them takes
 longer after all, what is behind it is taken back within a few milliseconds and goes to whoever is free first.
 
+One job never has all workers, however short its calls were: if they all hang now, one is left to the others. Beyond
+that, who may have how many is decided before calls come here (`plan.worker_shares`).
+
 While calls are short, more are welcome than can be sent ahead: what is expected to get through in a quarter of a second
 waits here, so that the node claims many runs at a time. What waits for too long all the same is given up.
 """
@@ -14,6 +17,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from itertools import islice
 
 from onthedot.targets.contract import Cause, Stop
 from onthedot.targets.exhaustion import Lacking, lack_of
@@ -26,6 +30,7 @@ __all__ = ["WorkerPool"]
 
 CALLS_PER_WORKER = 100_000
 _LOOK = 0.004  # seconds between two looks at calls that run; one that is first at two looks takes its time
+_LET_BY = 64  # calls of one job that are passed over for the first of another
 _PRESSURE = 8  # calls behind one worker for which another process is worth its start
 _NO_WORKER = 0.1  # seconds in which no call ended, after which one that was sent too many is given up
 _TOO_LONG = 0.5  # the same while calls do end: twice the time that it was expected to wait
@@ -76,9 +81,15 @@ class WorkerPool:
             self.ended(asked, WorkerDied("the node is stopping"))
             return
         asked.expected = self._estimates.expected(asked.function)
-        if self._waiting or not self._begin(asked, asked.at):
+        if self._must_wait(asked) or not self._begin(asked, asked.at):
             self._waiting.append(asked)
             self._start_more()
+
+    def _must_wait(self, asked: PendingCall) -> bool:
+        """Behind those that wait, unless these are of a job that is kept from the last worker."""
+        if not self._waiting:
+            return False
+        return not self._idle or self._waiting[0].call.job_id == asked.call.job_id
 
     def refuse(self, asked: PendingCall, why: str) -> None:
         """For good, and without a worker."""
@@ -145,7 +156,7 @@ class WorkerPool:
         """To a worker, if one has nothing to do or it may be sent ahead."""
         if self._next_look is None:
             self._look_later()
-        if self._idle:
+        if self._idle and not self._has_all_but_one(asked.call.job_id):
             sent = self._send(self._idle.pop(), asked)  # the warmest
             if asked.worker is not None:
                 asked.has_begun(now)
@@ -155,11 +166,23 @@ class WorkerPool:
         for _ in range(len(self._all)):
             worker = self._all[0]
             self._all.rotate(-1)
+            if not worker.asked:  # it is kept for others
+                continue
             if worker.debt <= PATIENCE and len(worker.asked) < AHEAD and not worker.full and not worker.in_long_call:
                 if len(worker.asked) == _PRESSURE:
                     self._start_more(1)
                 return self._send(worker, asked)
         return False
+
+    def _has_all_but_one(self, job_id: int) -> bool:
+        if len(self._idle) > 1 or self._processes < 2:
+            return False
+        own = 0
+        for workers in (self._all, self._leaving):
+            for worker in workers:
+                first = next(iter(worker.asked.values()), None)
+                own += first is not None and first.call.job_id == job_id and not worker.killed
+        return own >= self._processes - 1
 
     def _send(self, worker: WorkerProcess, asked: PendingCall) -> bool:
         try:
@@ -186,9 +209,21 @@ class WorkerPool:
             asked = self._waiting[0]
             asked.expected = self._estimates.expected(asked.function)
             if not self._begin(asked, time.monotonic()):
+                self._let_by(asked.call.job_id)
                 break
             self._waiting.popleft()
         self._start_more()
+
+    def _let_by(self, job_id: int) -> None:
+        """The last worker is not for this job: it is for the first call of another."""
+        if not self._idle:
+            return
+        for asked in islice(self._waiting, _LET_BY):
+            if asked.call.job_id != job_id:
+                asked.expected = self._estimates.expected(asked.function)
+                if self._begin(asked, time.monotonic()):
+                    self._waiting.remove(asked)
+                return
 
     def changed(self, worker: WorkerProcess) -> None:
         self._reckon()
