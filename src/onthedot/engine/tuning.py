@@ -185,7 +185,7 @@ LEFTOVERS_EVERY = 60.0
 """Between two looks for what is left outside of tries that are over."""
 OPERATIONS_EVERY = 2.0
 """Between two looks for bulk operations that another node left; a hint tells of new ones."""
-OPERATION_REST = 0.25
+OPERATION_REST = 0.5
 """Of the time that a portion of a bulk operation took, how much passes before the next: it belongs to firings."""
 LIVE_LOG_EVERY = 0.7
 """Between two portions of live logs: who follows a log sees a line about a second after it was printed."""
