@@ -262,3 +262,19 @@ async def test_on_a_phone_the_names_of_both_compared_runs_stay_beside_their_valu
     assert len({place["y"] for place in places if place}) == 1, "one beside the other"
     assert await overflow(seen.page) == 0
     assert seen.complaints == []
+
+
+async def test_what_an_empty_form_is_refused_for_stays_until_it_is_mended(site, watched):
+    _, base = site
+    seen = await watched()
+    await seen.page.goto(f"{base}/jobs/new")
+    await seen.page.get_by_text("Delay", exact=True).first.click()
+    async with seen.page.expect_navigation(wait_until="networkidle"):
+        await seen.page.get_by_role("button", name="Create job").click()
+    delay, url = [seen.page.locator(f'.field[data-path="{path}"]:visible') for path in ("schedule.in", "target.url")]
+    await expect(delay).to_contain_text("Has no time")
+    await expect(seen.page.get_by_label("Delay", exact=True).last).to_be_focused()
+    await seen.page.get_by_role("textbox", name="Delay").fill("10s")
+    await expect(delay).not_to_contain_text("Has no time")
+    await expect(url.locator(".wrong")).to_be_visible()
+    assert [each for each in seen.complaints if "422" not in each] == []

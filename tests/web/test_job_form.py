@@ -89,7 +89,8 @@ async def test_the_meaning_is_told_as_one_types_and_nothing_is_saved(site):
     assert "<form" not in answer.text
     assert "At 03:00" in answer.text
     assert answer.text.count("03:00:00") == 10
-    empty = await site.post("/jobs/new", data={"act": "check"}, headers={**OURS, "x-onthedot-live": "1"})
+    untouched = {**fields_of((await site.get("/jobs/new")).text), "act": "check"}
+    empty = await site.post("/jobs/new", data=untouched, headers={**OURS, "x-onthedot-live": "1"})
     assert "When will it run?" in empty.text
     assert (await site.get("/v1/jobs")).json()["items"] == []
 
@@ -179,6 +180,16 @@ async def test_it_is_tried_out_as_a_job_of_its_own(site):
     assert (made["key"], made["name"]) == (None, "Test of Nightly report")
     assert made["schedule"] == {"in": "1ms"}
     assert "test" in made["tags"]
+
+
+async def test_an_empty_form_is_told_what_is_missing_at_each_input(site):
+    typed = {**fields_of((await site.get("/jobs/new")).text), "schedule-kind": "every", "act": "save"}
+    answer = await site.post("/jobs/new", data=typed, headers=OURS)
+    assert answer.status_code == 422
+    told = dict(re.findall(r'<p class="wrong" id="e-([^"]+)">([^<]+)', answer.text))
+    assert told["schedule.every"].startswith("Has no time: fill in the schedule. Accepted: such as 90s")
+    assert "target:webhook.url" in told
+    assert "data-refused" in answer.text
 
 
 async def test_a_copy_has_another_name_and_no_key(site):

@@ -57,8 +57,18 @@ def loose_of(typed: Mapping[str, str], base: Mapping[str, Any]) -> dict[str, Any
 
 def job_of(loose: Mapping[str, Any]) -> JobSpec:
     """The job, decoded as strictly as by the API. Raises Invalid with every wrong field."""
-    _timed(loose)
-    return convert(loose, JobSpec)
+    problems: list[FieldProblem] = []
+    try:
+        _timed(loose)
+    except Invalid as invalid:
+        problems.extend(invalid.problems)
+    try:
+        spec = convert(loose, JobSpec)
+    except Invalid as invalid:  # one that is empty is not also called missing
+        problems.extend(each for each in invalid.problems if not problems or each.path != "schedule")
+    if problems:
+        raise Invalid(problems)
+    return spec
 
 
 def schedule_of(loose: Mapping[str, Any]) -> Schedule:

@@ -101,6 +101,8 @@ async def _answer(request: Request, job: JobView | None) -> HttpResponse:
     if act in ("json", "form"):  # the same job, shown the other way
         typed = msgspec.structs.replace(typed, as_json=act == "json", texts=texts_of(loose), json_text=pretty(loose))
     checked = await check_form(service_of(request), tenant_of(request), loose, None if job is None else job.id)
+    if not typed.as_json:
+        checked = _at_chosen_time(checked, typed)
     if checked.spec is None or act not in ("save", "test"):
         return await _form(request, typed, checked, job, status=refused)
     spec = checked.spec
@@ -181,7 +183,8 @@ async def _form(
         texts=typed.texts,
         began=pretty(typed.base),
         checked=checked,
-        elsewhere=_elsewhere(checked, typed) if status != 200 or typed.as_json else _unfinished(checked, typed),
+        elsewhere=_elsewhere(checked, typed),
+        refused=status == 422,
         changes=changes or [],
         first=FIRST,
         schedule=SCHEDULE,
@@ -201,6 +204,19 @@ async def _offered(service: Service) -> frozenset[str]:
     )
 
 
+def _at_chosen_time(checked: FormCheck, typed: Typed) -> FormCheck:
+    """That a schedule has no time is told where it is to be typed."""
+    chosen = f"schedule.{typed.texts.get(SCHEDULE_KIND, '')}"
+    entry = next((each for each in SCHEDULE if each.path == chosen), SCHEDULE[0])
+    problems = tuple(
+        msgspec.structs.replace(problem, path=entry.path, accepted=entry.help)
+        if problem.path == "schedule"
+        else problem
+        for problem in checked.problems
+    )
+    return msgspec.structs.replace(checked, problems=problems)
+
+
 def _elsewhere(checked: FormCheck, typed: Typed) -> list[FieldProblem]:
     """Problems that no input of the form shows."""
     shown = {entry.path for entry in (*FIRST, *SCHEDULE, *policy_inputs(), *MORE)}
@@ -209,11 +225,6 @@ def _elsewhere(checked: FormCheck, typed: Typed) -> list[FieldProblem]:
     if typed.as_json:
         return list(checked.problems)
     return [problem for problem in checked.problems if id(problem) not in at_inputs]
-
-
-def _unfinished(checked: FormCheck, typed: Typed) -> list[FieldProblem]:
-    """While somebody types: that there is no schedule yet is no mistake."""
-    return [problem for problem in _elsewhere(checked, typed) if problem.path != "schedule"]
 
 
 def _begun(loose: Mapping[str, Any], version: int | None) -> Typed:

@@ -104,7 +104,8 @@ const restore = () => {
 };
 
 if (form && panel) {
-  if (!document.querySelector(".conflict, .has-error")) restore();
+  const refused = "refused" in form.dataset; // what is wrong is told already, and stays until it is mended
+  if (!refused && !document.querySelector(".conflict")) restore();
   choose();
   for (const area of form.querySelectorAll("textarea")) area.rows = Math.max(area.rows, Math.min(20, area.value.split("\n").length));
   form.addEventListener("input", (event) => { touched.add(event.target.name); choose(); keep(); soon(); });
@@ -115,5 +116,10 @@ if (form && panel) {
     if (act === "save") keep(true);  // if nobody answers, it is still there
     if (act === "test") setTimeout(() => { delete form.dataset.sent; }, 0);
   });
-  if (document.querySelector(".has-error")) { mark(true); peek(); } else check();
+  if (refused) {
+    for (const field of form.elements) touched.add(field.name);
+    mark(true);
+    peek();
+    form.querySelector("[aria-invalid]")?.focus();
+  } else check();
 }
