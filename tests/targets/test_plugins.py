@@ -18,7 +18,7 @@ from onthedot.targets import Call, Kind, Profile, Targets, build_targets, from_c
 from onthedot.targets import plugins as node_plugins
 from onthedot.targets.coroutine import CoroutineKind
 from onthedot.telemetry import Event, telemetry
-from tests.targets.conftest import MakeCall
+from tests.targets.conftest import Log, MakeCall
 from tests.targets.sending import send
 
 
@@ -174,6 +174,36 @@ async def test_one_that_answers_nothing_has_failed(make_call: MakeCall, answer: 
     targets = Targets([], [from_coroutine(send_badly, spec=FaxTarget)])
     outcome = await send(targets, make_call(FaxTarget(number=1)))
     assert (outcome.kind, outcome.retryable, outcome.error) == ("error", True, error)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"kind": "sent"}, "Invalid enum value 'sent' - at `$.kind`"),
+        ({"kind": "error", "error": 5}, "Expected `str | null`, got `int` - at `$.error`"),
+        ({"kind": "ok", "detail": [1]}, "Expected `object`, got `array` - at `$.detail`"),
+    ],
+)
+async def test_one_that_answers_with_something_else_has_failed(
+    make_call: MakeCall, fields: dict[str, Any], why: str
+) -> None:
+    async def send_badly(call: Call) -> Outcome:
+        return Outcome(**fields)
+
+    outcome = await send(from_coroutine(send_badly, spec=FaxTarget), make_call(FaxTarget(number=1)))
+    assert outcome.error == f"TypeError: send() returned an Outcome that is wrong: {why}"
+    assert (outcome.kind, outcome.retryable) == ("error", True)
+
+
+async def test_one_that_logs_no_text_has_failed(make_call: MakeCall, log: Log) -> None:
+    async def send_bytes(call: Call) -> Outcome:
+        call.log("dialing\n")
+        call.log(b"busy")  # type: ignore[arg-type]
+        return Outcome(kind="ok")
+
+    outcome = await send(from_coroutine(send_bytes, spec=FaxTarget), make_call(FaxTarget(number=1)))
+    assert (outcome.kind, outcome.error) == ("error", "TypeError: call.log() takes text, not bytes")
+    assert log.text == "dialing\n"
 
 
 def test_one_that_fails_later_offers_nothing_meanwhile(told: list[Event]) -> None:

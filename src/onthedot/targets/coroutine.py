@@ -12,7 +12,10 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
+
+import msgspec
 
 from onthedot.model.run import Outcome
 from onthedot.targets.contract import NOT_BEGUN, Call, Cause, Done, Ended, Handle, Kind, Profile, Stop, failed_try
@@ -54,6 +57,7 @@ class _SendTask:
     def __init__(self, send: Send, call: Call, at: float, done: Done) -> None:
         self._send = send
         self._call = call
+        call.log = partial(_log_text, call.log)
         self._at = at
         self._done: Done | None = done
         self._begun = False
@@ -111,11 +115,23 @@ class _SendTask:
             done(ended)
 
 
+def _log_text(log: Callable[[str], None], text: str) -> None:
+    """What is no text is the mistake of who logs it, and is told there: in the log itself it would end the node."""
+    if not isinstance(text, str):
+        raise TypeError(f"call.log() takes text, not {type(text).__name__}")
+    log(text)
+
+
 def _checked(answer: Any) -> Outcome:
-    """A plug-in may have forgotten to answer; no outcome at all would mean that it was stopped."""
-    if isinstance(answer, Outcome):
-        return answer
-    return failed_try(TypeError(f"send() returned {type(answer).__name__}, not an Outcome"))
+    """A plug-in may have forgotten to answer; no outcome at all would mean that it was stopped. Structs do not look at
+    what they are made of."""
+    if not isinstance(answer, Outcome):
+        return failed_try(TypeError(f"send() returned {type(answer).__name__}, not an Outcome"))
+    try:
+        msgspec.convert(msgspec.structs.asdict(answer), Outcome)
+    except msgspec.ValidationError as error:
+        return failed_try(TypeError(f"send() returned an Outcome that is wrong: {error}"))
+    return answer
 
 
 _KILLS = ("cancelled", "timeout")
