@@ -55,7 +55,7 @@ def _plain(kind: Any, limits: bool) -> str:
     origin = get_origin(kind)
     if origin is Literal:
         return "one of " + ", ".join(map(str, get_args(kind)))
-    if origin is list:
+    if origin in (list, tuple):
         return "a list"
     if origin is dict or not limits:
         return "an object"

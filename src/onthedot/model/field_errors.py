@@ -95,8 +95,8 @@ def _items(value: Any, kind: Any, path: str) -> list[FieldProblem]:
     """The members of a list, or of an object that is a map."""
     for member in members(kind):
         plain = basic(member)
-        if isinstance(value, list) and get_origin(plain) is list:
-            (wanted,) = get_args(plain)
+        if isinstance(value, list) and get_origin(plain) in (list, tuple):
+            wanted = get_args(plain)[0]  # of a tuple, too: all of ours are of one type
             return _first(p for index, item in enumerate(value) for p in mistakes(item, wanted, f"{path}[{index}]"))
         if isinstance(value, dict) and get_origin(plain) is dict:
             _, wanted = get_args(plain)

@@ -16,7 +16,7 @@ from onthedot.errors import SettingsError
 from onthedot.model.alerts import ACCEPTED_QUIET, RAISED_BY, AlertRule, read_quiet
 from onthedot.model.decoding import dec_hook
 from onthedot.model.duration import ACCEPTED_DURATIONS, Duration
-from onthedot.settings.wrong_value import WrongValue
+from onthedot.settings.wrong_value import WrongValue, wrong_field
 
 __all__ = ["AlertSetting", "ChannelSetting", "parse_alerts", "parse_channels"]
 
@@ -96,47 +96,47 @@ class AlertSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def parse_channels(value: Any) -> dict[str, ChannelSetting]:
-    found: dict[str, ChannelSetting] = _read(value, dict[str, ChannelSetting], _CHANNELS)
+    found: dict[str, ChannelSetting] = _read(value, dict[str, ChannelSetting], _CHANNELS, "channels")
     for name, setting in found.items():
         _check_name(name, _CHANNELS)
         ways = [setting.url, setting.url_file, setting.url_env, setting.command or None]
         if sum(way is not None for way in ways) != 1:
-            raise WrongValue(f"{_CHANNELS}; channels.{name} must have one of url, url_file, url_env and command")
+            raise WrongValue(_CHANNELS, f"channels.{name} must have one of url, url_file, url_env and command")
         if setting.url is not None and _URL.fullmatch(setting.url) is None:
-            raise WrongValue(f"{_CHANNELS}; the url of channels.{name} is not valid")
+            raise WrongValue(_CHANNELS, f"the url of channels.{name} is not valid")
         if setting.command and not setting.command[0]:
-            raise WrongValue(f"{_CHANNELS}; the command of channels.{name} is missing the program")
+            raise WrongValue(_CHANNELS, f"the command of channels.{name} is missing the program")
     return found
 
 
 def parse_alerts(value: Any) -> dict[str, AlertSetting]:
-    found: dict[str, AlertSetting] = _read(value, dict[str, AlertSetting], _ALERTS)
+    found: dict[str, AlertSetting] = _read(value, dict[str, AlertSetting], _ALERTS, "alerts")
     for name, setting in found.items():
         _check_name(name, _ALERTS)
         unknown = [condition for condition in setting.on if condition not in RAISED_BY]
         if unknown or not setting.on:
             wrong = f"{unknown[0][:50]!r} in on is unknown" if unknown else "on is empty"
-            raise WrongValue(f"{_ALERTS}; alerts.{name}: {wrong}")
+            raise WrongValue(_ALERTS, f"alerts.{name}: {wrong}")
         if setting.quiet is not None and read_quiet(setting.quiet) is None:
-            raise WrongValue(f"{_ALERTS}; alerts.{name}.quiet must be {ACCEPTED_QUIET}")
+            raise WrongValue(_ALERTS, f"alerts.{name}.quiet must be {ACCEPTED_QUIET}")
         if setting.in_a_row is not None and not 1 <= setting.in_a_row <= 1000:
-            raise WrongValue(f"{_ALERTS}; alerts.{name}.in_a_row must be a number from 1 to 1000")
+            raise WrongValue(_ALERTS, f"alerts.{name}.in_a_row must be a number from 1 to 1000")
         for field in ("repeat", "late", "too_long"):
             if (duration := getattr(setting, field)) is not None and duration <= 0:
-                raise WrongValue(f"{_ALERTS}; alerts.{name}.{field} must be {ACCEPTED_DURATIONS}, more than zero")
+                raise WrongValue(_ALERTS, f"alerts.{name}.{field} must be {ACCEPTED_DURATIONS}, more than zero")
     return found
 
 
-def _read(value: Any, shape: Any, accepted: str) -> Any:
+def _read(value: Any, shape: Any, accepted: str, path: str) -> Any:
     """As JSON in any case: the same from file, environment and in every worker process. The value is not repeated in
     the error: it may hold a secret."""
     try:
         text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str)
         return msgspec.json.decode(text or "{}", type=shape, dec_hook=dec_hook)
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
-        raise WrongValue(f"{accepted}; {error}") from None
+        raise WrongValue(accepted, wrong_field(error, value, shape, path)) from None
 
 
 def _check_name(name: str, accepted: str) -> None:
     if _NAME.fullmatch(name) is None:
-        raise WrongValue(f"{accepted}; {name[:100]!r} is not a valid name")
+        raise WrongValue(accepted, f"{name[:100]!r} is not a valid name")

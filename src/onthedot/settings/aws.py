@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from onthedot.settings.wrong_value import WrongValue
+from onthedot.settings.wrong_value import WrongValue, wrong_field
 
 __all__ = ["AwsSetting", "parse_aws"]
 
@@ -37,8 +37,8 @@ def parse_aws(value: Any) -> AwsSetting:
             else msgspec.convert(value, AwsSetting)
         )
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
-        raise WrongValue(f"{_ACCEPTED}; {error}") from None
+        raise WrongValue(_ACCEPTED, wrong_field(error, value, AwsSetting, "aws")) from None
     for name, text, pattern in (("region", found.region, _REGION), ("endpoint", found.endpoint, _ENDPOINT)):
         if text is not None and pattern.fullmatch(text) is None:
-            raise WrongValue(f"{_ACCEPTED}; {name} is not valid")
+            raise WrongValue(_ACCEPTED, f"aws.{name} is not valid")
     return found

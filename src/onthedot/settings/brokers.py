@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 
 from onthedot.errors import SettingsError
+from onthedot.settings.wrong_value import wrong_field
 
 __all__ = ["BROKER_ACCEPTED", "BrokerAddress", "BrokerSetting", "WrongBroker", "read_brokers"]
 
@@ -178,7 +179,9 @@ def _read_broker(name: str, table: Mapping[str, Any]) -> BrokerSetting:
     try:
         setting = msgspec.convert(table, BrokerSetting)
         address = setting.address(None)
-    except (msgspec.ValidationError, SettingsError, WrongBroker) as error:
+    except msgspec.ValidationError as error:
+        raise WrongBroker(wrong_field(error, table, BrokerSetting, f"brokers.{name}")) from None
+    except (SettingsError, WrongBroker) as error:
         raise WrongBroker(f"brokers.{name}: {error}") from None
     if setting.password_file is not None and setting.password_env is not None:
         raise WrongBroker(f"brokers.{name}: set either password_file or password_env, not both")

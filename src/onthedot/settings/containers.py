@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from onthedot.model.duration import DAY, Duration
+from onthedot.model.duration import DAY
 from onthedot.model.image import ImageName, ImageRule
 from onthedot.model.size import read_size
 from onthedot.settings.structs import ContainerSetting, RegistrySetting
-from onthedot.settings.wrong_value import WrongValue
+from onthedot.settings.wrong_value import WrongValue, read_duration, wrong_field
 
 __all__ = ["parse_containers"]
 
@@ -48,15 +48,15 @@ def parse_containers(value: Any) -> ContainerSetting:
         table = msgspec.json.decode(value, type=_Table) if isinstance(value, str) else msgspec.convert(value, _Table)
         for pattern in table.images:
             ImageRule.parse(pattern)
-        keep = Duration.parse(table.keep)
+        keep = read_duration(table.keep, "containers.keep")
         memory = read_size(table.memory)
         socket = _socket(table.socket)
         registries = {_registry(name): setting for name, setting in table.registries.items()}
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
-        raise WrongValue(f"{_ACCEPTED}; {error}") from None
+        raise WrongValue(_ACCEPTED, wrong_field(error, value, _Table, "containers")) from None
     for name, setting in registries.items():
         if (setting.password_file is None) == (setting.password_env is None):
-            raise WrongValue(f"{_ACCEPTED}; registries.{name}: set either password_file or password_env")
+            raise WrongValue(_ACCEPTED, f"containers.registries.{name}: set either password_file or password_env")
     for name, fits in (
         ("cpus", 0.01 <= table.cpus <= 256),
         ("concurrency", table.concurrency is None or 1 <= table.concurrency <= 10_000),
@@ -67,10 +67,10 @@ def parse_containers(value: Any) -> ContainerSetting:
         ("network", isinstance(table.network, bool) or _PLACE.fullmatch(table.network)),
     ):
         if not fits:
-            raise WrongValue(f"{_ACCEPTED}; {name} is not valid")
+            raise WrongValue(_ACCEPTED, f"containers.{name} is not valid")
     network = "bridge" if table.network is True else table.network or None
     if network in ("host", "none") or (network is not None and network.startswith("container:")):
-        raise WrongValue(f"{_ACCEPTED}; network {network} is not allowed: name a network of the engine")
+        raise WrongValue(_ACCEPTED, f"containers.network: {network} is not allowed: name a network of the engine")
     return ContainerSetting(
         images=tuple(dict.fromkeys(table.images)),
         socket=socket,

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from onthedot.settings.wrong_value import WrongValue
+from onthedot.settings.wrong_value import WrongValue, wrong_field
 
 __all__ = ["INTAKE_OPERATIONS", "IntakeSetting", "parse_intakes"]
 
@@ -47,9 +47,9 @@ def parse_intakes(value: Any) -> dict[str, IntakeSetting]:
         try:
             setting = found[name] = msgspec.convert(table, IntakeSetting)
         except msgspec.ValidationError as error:
-            raise WrongValue(f"{ACCEPTED}; intake.{name}: {error}") from None
+            raise WrongValue(ACCEPTED, wrong_field(error, table, IntakeSetting, f"intake.{name}")) from None
         if (problem := _problem(name, setting)) is not None:
-            raise WrongValue(f"{ACCEPTED}; intake.{name}: {problem}")
+            raise WrongValue(ACCEPTED, f"intake.{name}: {problem}")
     return found
 
 

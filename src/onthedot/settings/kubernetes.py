@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import yaml
 
-from onthedot.model.duration import DAY, SECOND, Duration
+from onthedot.model.duration import DAY, SECOND
 from onthedot.model.image import ImageRule
 from onthedot.model.size import read_size
 from onthedot.settings.pod_template import pod_template_problems
 from onthedot.settings.structs import KubernetesSetting, KubernetesTemplate
-from onthedot.settings.wrong_value import WrongValue
+from onthedot.settings.wrong_value import WrongValue, read_duration, wrong_field
 
 __all__ = ["parse_kubernetes"]
 
@@ -64,11 +64,12 @@ def parse_kubernetes(value: Any) -> KubernetesSetting:
         )
         for pattern in table.images:
             ImageRule.parse(pattern)
-        keep, start_within = Duration.parse(table.keep), Duration.parse(table.start_within)
+        keep = read_duration(table.keep, "kubernetes.keep")
+        start_within = read_duration(table.start_within, "kubernetes.start_within")
         memory = read_size(table.memory)
         templates = {name: _template(name, given) for name, given in table.templates.items()}
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
-        raise WrongValue(f"{_ACCEPTED}; {error}") from None
+        raise WrongValue(_ACCEPTED, wrong_field(error, value, _KubernetesTable, "kubernetes")) from None
     spaces = (table.namespace, *table.namespaces, *(each.namespace for each in templates.values()))
     for name, fits in (
         ("cpus", 0.01 <= table.cpus <= 256),
@@ -79,7 +80,7 @@ def parse_kubernetes(value: Any) -> KubernetesSetting:
         ("namespace", all(each is None or _LABEL.fullmatch(each) for each in spaces)),
     ):
         if not fits:
-            raise WrongValue(f"{_ACCEPTED}; {name} is not valid")
+            raise WrongValue(_ACCEPTED, f"kubernetes.{name} is not valid")
     return KubernetesSetting(
         images=tuple(dict.fromkeys(table.images)),
         templates=templates,

@@ -61,7 +61,7 @@ def load_settings(
             values[name.lower()] = PARSERS[name](value)
         except WrongValue as wrong:
             shown = "the value" if name in PRIVATE_NAMES else quoted(value)
-            problems.append(f"{name} ({origin}): {shown} is not valid. Accepted: {wrong}")
+            problems.append(f"{name} ({origin}): {wrong.told(shown)}")
     problems += _unknown_channels(values)
     if problems:
         raise SettingsError("\n".join(problems))
@@ -132,5 +132,5 @@ def _known(loose: Mapping[str, Any], origin: str, problems: list[str]) -> dict[s
 
 def _nearest(name: str, prefix: str) -> str:
     known = [*PARSERS, *PARTS, *(CLIENT_NAMES if prefix else ())]
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.5)
     return f". Did you mean {prefix}{close[0]}?" if close else f". Known: {', '.join(sorted(PARSERS))}"

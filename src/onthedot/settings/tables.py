@@ -14,7 +14,7 @@ from onthedot.model.size import read_size
 from onthedot.settings.brokers import BROKER_ACCEPTED, BrokerSetting, WrongBroker, read_brokers
 from onthedot.settings.host_names import is_address, is_host, is_host_port
 from onthedot.settings.structs import CertificateSetting, CommandSetting, ScriptSetting
-from onthedot.settings.wrong_value import WrongValue, quoted
+from onthedot.settings.wrong_value import WrongValue, quoted, unknown_field, wrong_field
 
 __all__ = [
     "parse_brokers",
@@ -31,7 +31,7 @@ def read_commands(value: Any) -> dict[str, CommandSetting]:
     try:
         return dict(parse_commands(value))
     except WrongValue as wrong:
-        raise SettingsError(f"commands: {quoted(value)} is not valid. Accepted: {wrong}") from None
+        raise SettingsError(f"commands: {wrong.told(quoted(value))}") from None
 
 
 def parse_commands(value: Any) -> dict[str, CommandSetting]:
@@ -43,22 +43,23 @@ def parse_commands(value: Any) -> dict[str, CommandSetting]:
         try:
             value = msgspec.json.decode(value)
         except (msgspec.MsgspecError, UnicodeEncodeError) as error:
-            raise WrongValue(f"{accepted}; {error}") from None
+            raise WrongValue(accepted, f"{error}") from None
     if not isinstance(value, Mapping):
         raise WrongValue(accepted)
     commands = {}
     for name, table in value.items():
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", str(name)):
-            raise WrongValue(f"{accepted}; {name!r} is not a valid name")
+            raise WrongValue(accepted, f"{name!r} is not a valid name")
         if isinstance(table, CommandSetting):
             commands[name] = table
             continue
         try:
             command = msgspec.convert(dict(table) if isinstance(table, Mapping) else table, CommandSetting)
         except msgspec.ValidationError as error:
-            raise WrongValue(f"{accepted}; commands.{name}: {error}") from None
+            why = wrong_field(error, {name: table}, dict[str, CommandSetting], "commands")
+            raise WrongValue(accepted, why) from None
         if not command.argv or not command.argv[0]:
-            raise WrongValue(f"{accepted}; commands.{name}.argv is missing the program")
+            raise WrongValue(accepted, f"commands.{name}.argv is missing the program")
         commands[name] = command
     return commands
 
@@ -72,17 +73,18 @@ def parse_certificates(value: Any) -> dict[str, CertificateSetting]:
         text = value if isinstance(value, str) else msgspec.json.encode(value)
         found = msgspec.json.decode(text, type=dict[str, CertificateSetting])
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
-        raise WrongValue(f"{accepted}; {error}") from None
+        why = wrong_field(error, value, dict[str, CertificateSetting], "certificates")
+        raise WrongValue(accepted, why) from None
     for name, setting in found.items():
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", name):
-            raise WrongValue(f"{accepted}; {name!r} is not a valid name")
+            raise WrongValue(accepted, f"{name!r} is not a valid name")
         if not setting.cert and not setting.ca:
-            raise WrongValue(f"{accepted}; certificates.{name} has neither cert nor ca")
+            raise WrongValue(accepted, f"certificates.{name} has neither cert nor ca")
         if setting.key and not setting.cert:
-            raise WrongValue(f"{accepted}; certificates.{name} has a key but no cert")
+            raise WrongValue(accepted, f"certificates.{name} has a key but no cert")
         for host in setting.hosts:
             if host != "*" and not is_host(host) and not is_host_port(host) and not is_address(host):
-                raise WrongValue(f"{accepted}; certificates.{name}: {host!r} is not a valid host")
+                raise WrongValue(accepted, f"certificates.{name}: {host!r} is not a valid host")
     return found
 
 
@@ -100,7 +102,10 @@ def parse_brokers(value: Any) -> dict[str, BrokerSetting]:
     try:
         return read_brokers(value)
     except WrongBroker as wrong:
-        raise WrongValue(f"{BROKER_ACCEPTED}; {wrong}") from None
+        raise WrongValue(BROKER_ACCEPTED, f"{wrong}") from None
+
+
+_SCRIPTS = ("interpreters", "memory", "network", "image")
 
 
 def parse_scripts(value: Any) -> ScriptSetting:
@@ -120,9 +125,11 @@ def parse_scripts(value: Any) -> ScriptSetting:
         if image is not None:
             ImageName.parse(image)
     except (msgspec.MsgspecError, TypeError, ValueError, AttributeError) as error:
-        raise WrongValue(f"{accepted}; {error}") from None
-    if table or not isinstance(network, bool):
-        raise WrongValue(f"{accepted}; {', '.join(table) or 'network'} is not valid")
+        raise WrongValue(accepted, f"{error}") from None
+    if table:
+        raise WrongValue(accepted, unknown_field(next(iter(table)), _SCRIPTS, "scripts"))
+    if not isinstance(network, bool):
+        raise WrongValue(accepted, "scripts.network must be true or false")
     return ScriptSetting(interpreters=programs, memory=memory, network=network, image=image)
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from onthedot.errors import SettingsError
-from onthedot.settings.wrong_value import WrongValue
+from onthedot.settings.wrong_value import WrongValue, wrong_field
 
 __all__ = ["WorkflowSetting", "parse_workflows"]
 
@@ -70,12 +70,12 @@ def parse_workflows(value: Any) -> dict[str, WorkflowSetting]:
         text = value if isinstance(value, str) else msgspec.json.encode(value)
         found = msgspec.json.decode(text, type=dict[str, WorkflowSetting])
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
-        raise WrongValue(f"{_ACCEPTED}; {error}") from None
+        raise WrongValue(_ACCEPTED, wrong_field(error, value, dict[str, WorkflowSetting], "workflows")) from None
     for name, setting in found.items():
         if _NAME.fullmatch(name) is None:
-            raise WrongValue(f"{_ACCEPTED}; {name[:100]!r} is not a valid name")
+            raise WrongValue(_ACCEPTED, f"{name[:100]!r} is not a valid name")
         if _URL.fullmatch(setting.url) is None:
-            raise WrongValue(f"{_ACCEPTED}; the url of workflows.{name} is not valid")
+            raise WrongValue(_ACCEPTED, f"the url of workflows.{name} is not valid")
         if _NAMESPACE.fullmatch(setting.namespace) is None:
-            raise WrongValue(f"{_ACCEPTED}; the namespace of workflows.{name} is not valid")
+            raise WrongValue(_ACCEPTED, f"the namespace of workflows.{name} is not valid")
     return {name: msgspec.structs.replace(setting, url=setting.url.rstrip("/")) for name, setting in found.items()}

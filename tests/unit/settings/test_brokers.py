@@ -67,7 +67,7 @@ def test_a_url_says_where_the_broker_is(url: str, address: BrokerAddress, tmp_pa
 @pytest.mark.parametrize(
     ("table", "said"),
     [
-        ({}, "missing required field `url`"),
+        ({}, "brokers.it.url: required field is missing"),
         ({"url": "http://secret@h"}, "must begin with one of nats://"),
         ({"url": "nats://u:secret@"}, "no valid host"),
         ({"url": "nats://u:secret@h:99x"}, "no valid host"),
@@ -76,11 +76,11 @@ def test_a_url_says_where_the_broker_is(url: str, address: BrokerAddress, tmp_pa
         ({"url": "redis://u:secret@h/first"}, "a database number"),
         ({"url": "redis://u:secret@h?maxlen=many"}, "the option maxlen of its url is not valid"),
         ({"url": "kafka://u:secret@h?mechanism=GSSAPI"}, "the option mechanism"),
-        ({"url": "nats://h", "colour": "secret"}, "unknown field `colour`"),
+        ({"url": "nats://h", "colour": "secret"}, "brokers.it.colour: unknown field"),
         ({"url": "nats://h", "ca": "ca.pem"}, "that uses TLS"),
         ({"url": "amqps://h", "cert": "c.pem"}, "must be set together"),
         ({"url": "nats://h", "password_file": "a", "password_env": "b"}, "both"),
-        ({"url": 3}, "Expected `str`"),
+        ({"url": 3}, "brokers.it.url: expected text, not a whole number"),
     ],
 )
 def test_what_is_wrong_is_said_without_the_url(table: dict[str, Any], said: str, tmp_path: Path):

@@ -92,7 +92,7 @@ def test_tls_and_registries(tmp_path):
         ({"registries": {"registry.example": {"username": "robot"}}}, "either password_file or password_env"),
         ({"registries": {"registry.example": {"username": "r", "password": "secret"}}}, "password"),
         ({"registries": {"a b": {"username": "r", "password_env": "P"}}}, "a b/image"),
-        ([], "array"),
+        ([], "containers: expected an object, not a list"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, table, words):

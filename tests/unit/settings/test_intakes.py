@@ -40,10 +40,10 @@ def test_a_table_is_read_from_the_file_and_from_the_environment(tmp_path: Path):
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"dead_letter": None}, "intake.orders: Object missing required field `dead_letter`"),
+        ({"dead_letter": None}, "intake.orders.dead_letter: required field is missing"),
         ({"dead_letter": "jobs"}, "topic and dead_letter must differ"),
         ({"topic": ""}, "must not be empty"),
-        ({"colour": 1}, "unknown field `colour`"),
+        ({"colour": 1}, "intake.orders.colour: unknown field"),
         ({"allow": ["create", "explode"]}, "allow: unknown 'explode'"),
         ({"allow": []}, "allow must not be empty"),
         ({"group": "a b"}, "group must have"),

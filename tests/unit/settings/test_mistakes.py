@@ -61,7 +61,7 @@ def test_what_a_command_s_run_is_told_is_no_mistake_either(nothing):
 
 def test_commands_that_are_not_json_are_refused_without_showing_them(nothing):
     with pytest.raises(
-        SettingsError, match=r"COMMANDS \(\$ONTHEDOT_COMMANDS\): the value is not valid.*as JSON"
+        SettingsError, match=r"COMMANDS \(\$ONTHEDOT_COMMANDS\): JSON is malformed.*Accepted: tables.*as JSON"
     ) as told:
         load_settings({}, {"ONTHEDOT_COMMANDS": "hunter2"}, nothing)
     assert "hunter2" not in str(told.value)
@@ -121,6 +121,11 @@ def test_a_wrong_type_in_the_file_is_refused(written, nothing):
     nothing.write_text(written)
     with pytest.raises(SettingsError, match="is not valid"):
         load_settings({}, {}, nothing)
+
+
+def test_a_name_in_small_letters_is_near_to_the_one_in_capitals(nothing):
+    with pytest.raises(SettingsError, match=r"\$ONTHEDOT_port: unknown setting\. Did you mean ONTHEDOT_PORT\?"):
+        load_settings({}, {"ONTHEDOT_port": "1"}, nothing)
 
 
 def test_all_mistakes_are_told_at_once(nothing):

@@ -216,7 +216,7 @@ def test_certificates_are_the_same_from_file_and_environment(write):
         ('{"a": {"cert": "x", "host": "y"}}', "host"),
         ('{"a": {"cert": "x", "hosts": ["https://y/"]}}', "is not a valid host"),
         ('{"a b": {"cert": "x"}}', "not a valid name"),
-        ("[]", "Expected `object`"),
+        ("[]", "certificates: expected an object, not a list"),
         ("nonsense", "certificates.NAME"),
     ],
 )

@@ -76,6 +76,72 @@ def test_an_unknown_name_in_a_table_is_refused_by_its_name(name: str, by_environ
     assert "colour" in str(raised.value)
 
 
+@pytest.mark.parametrize("by_environment", [False, True])
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        (
+            "commands",
+            '[commands.ls]\narg = ["ls"]',
+            "commands.ls.arg: unknown field; did you mean argv? Accepted: tables",
+        ),
+        ("commands", 'commands = {ls = "df"}', "commands.ls: expected an object, not text. Accepted: tables"),
+        ("commands", '[commands.ls]\nargv = "ls"', "commands.ls.argv: expected a list, not text. Accepted: tables"),
+        ("commands", '[commands.ls]\nargv = ["ls", 1]', "commands.ls.argv[1]: expected text, not a whole number. "),
+        ("brokers", '[brokers.k]\nurk = "nats://a"', "brokers.k.urk: unknown field; did you mean url? Accepted"),
+        (
+            "intake",
+            '[intake.i]\nbroker = "k"\ntopic = "t"',
+            "intake.i.dead_letter: required field is missing. Accepted",
+        ),
+        ("scripts", '[scripts]\nmemry = "1G"', "scripts.memry: unknown field; did you mean memory? Accepted"),
+        ("containers", '[containers]\nsocet = "/s"', "containers.socet: unknown field; did you mean socket? Accepted"),
+        (
+            "containers",
+            '[containers.registries."a.example"]\nuser = "u"',
+            "containers.registries.a.example.user: unknown field; did you mean username? Accepted",
+        ),
+        (
+            "kubernetes",
+            '[kubernetes]\ncontxt = "c"',
+            "kubernetes.contxt: unknown field; did you mean context? Accepted",
+        ),
+        ("aws", '[aws]\nregin = "eu-central-1"', "aws.regin: unknown field; did you mean region? Accepted: a table"),
+        ("workflows", '[workflows.w]\nuri = "http://w"', "workflows.w.uri: unknown field; did you mean url? Accepted"),
+        (
+            "workflows",
+            '[workflows.w]\nurl = "http://w"\ntype = "luigi"',
+            "workflows.w.type: is not an accepted value (one of airflow, argo or null). Accepted",
+        ),
+        ("channels", '[channels.ops]\nuri = "http://w"', "channels.ops.uri: unknown field; did you mean url? Accepted"),
+        (
+            "alerts",
+            '[alerts.a]\non = ["failed"]\nmatch = {tg = "x"}',
+            "alerts.a.match.tg: unknown field; did you mean tag? Accepted",
+        ),
+        (
+            "certificates",
+            '[certificates.c]\ncrt = "f"',
+            "certificates.c.crt: unknown field; did you mean cert? Accepted",
+        ),
+    ],
+)
+def test_a_wrong_field_is_named_by_its_path_with_the_nearest_name(
+    name: str, text: str, told: str, by_environment: bool, tmp_path: Path
+):
+    with pytest.raises(SettingsError) as raised:
+        loaded(name, text, tmp_path, by_environment=by_environment)
+    origin = f"$ONTHEDOT_{name.upper()}" if by_environment else str(tmp_path / "onthedot.toml")
+    assert str(raised.value).startswith(f"{name.upper()} ({origin}): {told}")
+
+
+def test_a_secret_of_a_wrong_table_is_not_repeated(tmp_path: Path):
+    text = '[workflows.w]\nurl = "http://w"\ntoken = ["s3cret"]\npasword = "s3cret"'
+    with pytest.raises(SettingsError, match=r"workflows\.w\.(token|pasword)") as raised:
+        loaded("workflows", text, tmp_path, by_environment=False)
+    assert "s3cret" not in str(raised.value)
+
+
 def _toml(name: str, table: dict[str, Any]) -> str:
     """Written inline: every value on the one line of its table."""
     return f"{name} = {_inline(table)}\n"
