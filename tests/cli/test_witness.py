@@ -193,6 +193,23 @@ def test_what_lasts_is_told_again_and_what_ends_is_told_once():
     assert watch.saw(4 + REPEAT_MS, []) == []
 
 
+def test_due_runs_go_on_standing_while_nobody_is_alive():
+    watch = Watch(0, ("silent", "standing"))
+    silent, standing = (WitnessFinding(kind=kind, text=kind) for kind in ("silent", "standing"))
+    looks = [[standing], [silent], [standing], [silent], []]
+    told = [[(m.event, m.kind) for m in watch.saw(5_000 * n, found)] for n, found in enumerate(looks, 1)]
+    assert told == [
+        [("found", "standing")],
+        [("found", "silent")],
+        [("recovered", "silent")],
+        [("found", "silent")],
+        [("recovered", "silent"), ("recovered", "standing")],
+    ]
+    watch.saw(30_000, [standing])
+    watch.saw(35_000, [silent])
+    assert watch.found == {"silent": 1, "standing": 1}, "the metric does not say that they were started"
+
+
 def test_a_look_that_failed_once_is_told_only_where_that_is_wanted():
     watch = Watch(0, ("missing",), blind="slots could not be checked", brief=False)
     assert watch.saw_nothing(1000, "away") == []

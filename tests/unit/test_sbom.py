@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import runpy
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,13 @@ def test_there_is_a_bill_of_each_installation(tmp_path):
     )
     assert plain < extras
     assert "requirements/extras.txt" in (ROOT / "scripts" / "audit.sh").read_text()
+
+
+def test_an_audit_that_can_not_look_up_anything_fails_and_says_so(tmp_path):
+    """As without the network: nothing may be fetched, and nothing is in the cache."""
+    offline = {**os.environ, "UV_OFFLINE": "1", "UV_CACHE_DIR": str(tmp_path)}
+    command = [str(ROOT / "scripts" / "audit.sh")]
+    done = subprocess.run(command, env=offline, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 3, done.stderr
+    assert "make audit: NOT AUDITED. pip-audit could not be fetched." in done.stderr
+    assert "pypi.org" in done.stderr

@@ -80,7 +80,12 @@ class WitnessedStore:
             return [WitnessFinding(kind="silent", text=f"no node is alive: {said}")]
         backlog = await self._store.backlog()
         if backlog.oldest_ms is not None and backlog.oldest_ms > late_ms and backlog.due > backlog.waiting:
-            text = f"{backlog.due:,} due runs are not started, the oldest for {backlog.oldest_ms // SECOND} s"
+            waits = f"for {backlog.oldest_ms // SECOND} s"
+            text = (
+                f"1 due run is not started {waits}"
+                if backlog.due == 1
+                else f"{backlog.due:,} due runs are not started, the oldest {waits}"
+            )
             return [WitnessFinding(kind="standing", text=text)]
         return []
 

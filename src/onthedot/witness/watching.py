@@ -56,7 +56,10 @@ class Watch:
                 messages.append(_message("found", "blind", text, now))
             self.blind_since = None
         self.looked_at = now
+        silent = any(finding.kind == "silent" for finding in found)
         for kind in self._kinds:
+            if kind == "standing" and silent:
+                continue  # not looked at, and with nobody there to start them due runs can only go on standing
             these = [finding for finding in found if finding.kind == kind]
             self.found[kind] = sum(finding.number for finding in these)
             messages += self._about(kind, these, now)
