@@ -147,7 +147,7 @@ async def test_the_keys_are_listed_with_the_search_and_a_way_to_close_them(site,
     await seen.page.goto(f"{base}/jobs")
     await seen.page.keyboard.press("?")
     keys = seen.page.locator("#keys")
-    await expect(keys.get_by_role("row", name="/ Search this list")).to_be_visible()
+    await expect(keys.get_by_role("row", name="/ Search jobs")).to_be_visible()
     await keys.get_by_role("button", name="Close").click()
     await expect(keys).to_be_hidden()
 
@@ -278,3 +278,21 @@ async def test_what_an_empty_form_is_refused_for_stays_until_it_is_mended(site, 
     await expect(delay).not_to_contain_text("Has no time")
     await expect(url.locator(".wrong")).to_be_visible()
     assert [each for each in seen.complaints if "422" not in each] == []
+
+
+async def test_the_slash_searches_jobs_from_every_page(site, watched):
+    app, base = site
+    await app.context.service.create_job(1, job("nightly", name="Nightly report"))
+    seen = await watched()
+    for path in ("/runs", "/"):
+        await seen.page.goto(f"{base}{path}")
+        await seen.page.keyboard.press("/")
+        await expect(seen.page.get_by_role("searchbox", name="Search all jobs")).to_be_focused()
+    await seen.page.keyboard.type("night")
+    await seen.page.keyboard.press("Enter")
+    await seen.page.wait_for_url(f"{base}/jobs?q=night")
+    await expect(seen.page.get_by_role("link", name="Nightly report")).to_be_visible()
+    await seen.page.locator("h1").click()
+    await seen.page.keyboard.press("/")
+    await expect(seen.page.locator("form[data-filters] input[type=search]")).to_be_focused()
+    assert seen.complaints == []

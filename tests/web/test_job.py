@@ -376,6 +376,23 @@ async def test_deleted_and_brought_back_by_the_button_of_the_message(site):
     assert "Nightly report is back" in (await site.get(path)).text
 
 
+async def test_the_page_of_a_job_that_was_just_deleted_brings_it_back(site, fake_clock):
+    path = await made(site)
+    await site.delete(f"/v1{path}")
+    gone = await site.get(path)
+    assert gone.status_code == 404
+    assert "was deleted" in said(gone)
+    assert "by someone without a key" in said(gone)
+    (undo,) = re.findall(r'action="([^"]+/undelete)"', gone.text)
+    assert (await site.post(undo, data={})).headers["location"] == path
+    assert (await site.get(path)).status_code == 200
+    await site.delete(f"/v1{path}")
+    await fake_clock.advance(601)
+    late = await site.get(path)
+    assert late.status_code == 404
+    assert "/undelete" not in late.text
+
+
 async def test_versions_say_what_changed_and_one_is_restored(site):
     path = await made(site)
     await site.patch(f"/v1{path}", json={"name": "<i>Renamed</i>", "policy": {"timeout": "9s"}})

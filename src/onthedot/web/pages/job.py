@@ -16,7 +16,7 @@ from onthedot.api.http.query_params import choice, flag, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.api.routes.shown_jobs import shown
 from onthedot.clock import Clock
-from onthedot.errors import Invalid
+from onthedot.errors import Invalid, NotFound
 from onthedot.model.instant import format_instant, parse_rfc3339
 from onthedot.model.job import JobView
 from onthedot.model.ping import Ping
@@ -30,6 +30,7 @@ from onthedot.web import words
 from onthedot.web.charts import BarChart, bar_chart, strip_bars
 from onthedot.web.day_slots import DaySlot, day_bounds, day_slots, read_day, with_reasons
 from onthedot.web.definition import definition, loose_job
+from onthedot.web.deleted_job import deleted_job
 from onthedot.web.form.reading import pretty
 from onthedot.web.heat_map import HeatMap, first_and_last, heat_map
 from onthedot.web.local_time import FireTime, fire_times, in_zone, read_instant
@@ -126,7 +127,13 @@ async def job(request: Request) -> HttpResponse:
     """The page of a job."""
     asked = asked_of(request, ASKED)
     service, tenant = service_of(request), tenant_of(request)
-    found = await shown(request, await service.get_job(tenant, job_id_of(request)))
+    try:
+        found = await shown(request, await service.get_job(tenant, job_id_of(request)))
+    except NotFound:
+        gone = None if is_refresh(request) else await deleted_job(request, job_id_of(request))
+        if gone is None:
+            raise
+        return gone
     wanted = _wanted(found, asked)
     clock, fresh = context_of(request).clock, not is_refresh(request)
     now, of_job = clock.now_ms(), (id(service), tenant, found.id)

@@ -2,7 +2,7 @@
 const map = document.getElementById("keys");
 const quick = document.getElementById("quick");
 const pages = [...document.querySelectorAll("nav.tabs a[data-key]")];
-const search = () => document.querySelector("form[data-filters] input[type=search]") || quick;
+const search = () => quick || document.querySelector("form[data-filters] input[type=search]"); // /jobs itself is the search
 let going = 0;
 
 const typing = (element) => element.closest?.("input, textarea, select, [contenteditable]") && element.type !== "checkbox";
@@ -19,7 +19,7 @@ const show = () => {
   const title = document.createElement("h1");
   title.textContent = "Keyboard shortcuts";
   const table = document.createElement("table");
-  if (search()) table.append(row(["/"], search() === quick ? "Search jobs" : "Search this list"));
+  if (search()) table.append(row(["/"], "Search jobs"));
   for (const page of pages) table.append(row(["g", page.dataset.key], page.textContent));
   table.append(row(["?"], "This list"), row(["Esc"], "Close"));
   const close = document.createElement("button");
