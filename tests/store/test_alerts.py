@@ -16,7 +16,7 @@ from onthedot.model.run import ClaimedRun, Outcome
 from onthedot.model.work import Work
 from onthedot.plan import Done
 from onthedot.store import IncidentFilter, StartedWork, Store
-from onthedot.store.alerts.incidents import ClosedIncident, close_incidents, close_trouble, open_incidents
+from onthedot.store.alerts.incidents import ClosedIncident, close_incidents, open_incidents
 from tests.store.conftest import START, Times
 from tests.store.hands import FAILED, OK, Hands, at, every, node_info, spec
 
@@ -550,12 +550,12 @@ async def opened(store: Store, *troubles: Trouble) -> None:
 
 
 async def test_others_can_open_and_close_one(hands: Hands, times: Times, store: Store):
-    """What check-ins and the witness use."""
-    await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START)]))
+    """What is found again changes nothing, and what was found before the end does not open it anew."""
+    (opening,) = await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START)]))
     again = await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START + 5)]))
     assert again == []
-    closing = await store.driver.transact_slow(lambda tx: close_trouble(tx, 1, job_subject(7), "missed", START + 9))
-    assert closing
+    over = [ClosedIncident(id=opening.id, at=START + 9)]
+    assert await store.driver.transact_slow(lambda tx: close_incidents(tx, over)) == 1
     stale = await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START + 8)]))
     assert stale == []
     assert await events(hands) == ["opened ops", "recovered ops"]
@@ -631,8 +631,9 @@ async def test_pages_of_incidents(hands: Hands, times: Times, store: Store):
 
 
 async def test_old_incidents_go_with_their_messages(hands: Hands, times: Times, store: Store):
-    await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START)]))
-    await store.driver.transact_slow(lambda tx: close_trouble(tx, 1, job_subject(7), "missed", START + 9))
+    (opening,) = await store.driver.transact_slow(lambda tx: open_incidents(tx, [trouble(START)]))
+    over = [ClosedIncident(id=opening.id, at=START + 9)]
+    await store.driver.transact_slow(lambda tx: close_incidents(tx, over))
     await times.advance(MINUTE)
     await store.prune(times.now)
     assert await incidents(store) == []

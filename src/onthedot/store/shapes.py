@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -28,7 +28,7 @@ __all__ = ["Rows", "Shape", "fill_in", "spread"]
 
 
 class Shape(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A row that goes to the database, or comes from it by the thousand. Each direct subclass is known by its name."""
+    """A row that goes to the database, or comes from it by the thousand. Each subclass is known by its name."""
 
 
 spread: Callable[[Shape], tuple[Any, ...]] = msgspec.structs.astuple
@@ -59,11 +59,17 @@ _PLACE = re.compile(
 _PARAMETER = {"sqlite": re.compile(r"\?(\d+)"), "postgres": re.compile(r"\$(\d+)")}
 
 
+def _below(shape: type[Shape]) -> Iterator[type[Shape]]:
+    for each in shape.__subclasses__():
+        yield each
+        yield from _below(each)
+
+
 def fill_in(text: str, dialect: str) -> str:
     """The statement with its shapes' columns and parameters written out."""
     if not _PLACE.search(text):
         return text
-    shapes = {shape.__name__: shape for shape in Shape.__subclasses__()}
+    shapes = {shape.__name__: shape for shape in _below(Shape)}
     first = max((int(number) for number in _PARAMETER[dialect].findall(text)), default=0) + 1
 
     def write(match: re.Match[str]) -> str:

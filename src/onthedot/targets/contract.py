@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 import msgspec
 
 from onthedot.clock import SystemClock
+from onthedot.errors import Invalid
 from onthedot.model.instant import format_instant
 from onthedot.model.run import Outcome
 from onthedot.model.targets import Target
@@ -239,6 +240,15 @@ class Kind(ABC):
 
     def check(self, target: Any, tenant: int = 1) -> None:  # noqa: B027 - nothing is wrong unless a kind says so
         """Raise Invalid, with paths that begin with "target.", for what can never work here for this tenant."""
+
+    def refusal(self, target: Any, tenant: int = 1) -> str | None:
+        """What `check` says against it; None: nothing. For `problem`, and for `send`: what the operator allows may have
+        changed since the job was made."""
+        try:
+            self.check(target, tenant)
+        except Invalid as invalid:
+            return str(invalid)
+        return None
 
     def problem(self, target: Any, tenant: int = 1) -> str | None:
         """Why runs of it would fail here, as far as it can be seen without running it; None: it may well work. Reads

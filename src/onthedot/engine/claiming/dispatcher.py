@@ -260,7 +260,7 @@ class Dispatcher:
         self, run: ClaimedRun, now_us: int, may_start: bool, ready: list[Monitor], *, waited: bool = False
     ) -> None:
         pool = self._pool(run)
-        pool.held += 1
+        pool.hold()
         if self.closed:
             self._return(run, pool)
         elif may_start and (run.due_at * 1000 <= now_us or run.work is not None):

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from onthedot import telemetry
-from onthedot.model.alerts import AlertCondition, AlertWay, quiet_until
+from onthedot.model.alerts import AlertWay, quiet_until
 from onthedot.model.decoding import encode_json
 from onthedot.model.incident import AlertEvent, Trouble
 from onthedot.plan.alerts import joined_ways, took_too_long, usual_limit
 from onthedot.store.driver import Row, Transaction
 from onthedot.store.shapes import Rows, Shape
 
-__all__ = ["ClosedIncident", "OpenedIncident", "announce", "close_incidents", "close_trouble", "open_incidents", "tell"]
+__all__ = ["ClosedIncident", "OpenedIncident", "announce", "close_incidents", "open_incidents", "tell"]
 
 LONGEST_REASON, LONGEST_OUTPUT = 1000, 2000
 
@@ -137,12 +137,6 @@ async def close_incidents(tx: Transaction, over: Sequence[ClosedIncident]) -> in
             ways = [way for way in _ways(row["ways"]) if way.recovered and way.channel not in unheard]
             await _put(tx, row, ways, "recovered", now)
     return closed
-
-
-async def close_trouble(tx: Transaction, tenant: int, subject: str, condition: AlertCondition, at: int) -> bool:
-    """The incident of that subject and condition is over, if there is one."""
-    row = await tx.row("open_incident_of", tenant, subject, condition)
-    return row is not None and await close_incidents(tx, [ClosedIncident(id=row["id"], at=at)]) > 0
 
 
 async def tell(tx: Transaction, incidents: Sequence[Row], event: AlertEvent, now: int) -> None:

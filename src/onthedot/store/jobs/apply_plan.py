@@ -40,7 +40,15 @@ from onthedot.store.runs.row import add_runs, lane_of, scheduled_run
 from onthedot.store.runs.terminate import Ending, SkippedSlots, end_runs, skip_slots
 from onthedot.store.shapes import Rows
 
-__all__ = ["Locked", "apply_change", "groups_of", "lock", "refuse_other_version", "remove"]
+__all__ = [
+    "Locked",
+    "apply_change",
+    "groups_of",
+    "lock",
+    "refuse_other_version",
+    "refuse_quarantined",
+    "remove",
+]
 
 
 class Locked(msgspec.Struct, frozen=True, kw_only=True):

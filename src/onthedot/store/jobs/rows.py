@@ -86,11 +86,9 @@ def search_text(text: str | None) -> str | None:
     return None if text is None else text.casefold()[:SEARCHED]
 
 
-class NewJobRow(Shape, frozen=True, kw_only=True):
-    """What a job is when it is made."""
+class SpecColumns(Shape, frozen=True, kw_only=True):
+    """What a job's spec says (`spec_columns`)."""
 
-    id: int
-    tenant: int
     key: str | None
     name: str | None
     key_search: str | None
@@ -102,6 +100,13 @@ class NewJobRow(Shape, frozen=True, kw_only=True):
     schedule_kind: str
     one_off: bool
     owner: str | None
+
+
+class NewJobRow(SpecColumns, frozen=True, kw_only=True):
+    """What a job is when it is made."""
+
+    id: int
+    tenant: int
     state: JobState
     paused_at: int | None
     ended_at: int | None
@@ -114,20 +119,9 @@ class NewJobRow(Shape, frozen=True, kw_only=True):
     updated_at: int
 
 
-class ChangedJob(Shape, frozen=True, kw_only=True):
+class ChangedJob(SpecColumns, frozen=True, kw_only=True):
     """What a verb makes of a job."""
 
-    key: str | None
-    name: str | None
-    key_search: str | None
-    name_search: str | None
-    spec: str
-    level: int
-    requires: str
-    target_type: str
-    schedule_kind: str
-    one_off: bool
-    owner: str | None
     state: JobState
     anchor_at: int
     claimed_slot: int | None
@@ -139,23 +133,13 @@ class ChangedJob(Shape, frozen=True, kw_only=True):
     updated_at: int
 
 
-class KeptJob(Shape, frozen=True, kw_only=True):
+class KeptJob(SpecColumns, frozen=True, kw_only=True):
     """What of a job stays as it is while it is deleted: all columns but those that count its slots."""
 
     id: int
     tenant: int
-    key: str | None
-    name: str | None
-    key_search: str | None
-    name_search: str | None
-    spec: str
     version: int
     state: JobState
-    level: int
-    requires: str
-    target_type: str
-    schedule_kind: str
-    one_off: bool
     anchor_at: int
     paused_at: int | None
     ended_at: int | None
@@ -167,7 +151,6 @@ class KeptJob(Shape, frozen=True, kw_only=True):
     origin: str | None
     pause_note: str | None
     pause_until: int | None
-    owner: str | None
 
 
 class AdvancedJob(Shape, frozen=True):

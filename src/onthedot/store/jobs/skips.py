@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from types import NoneType
+from collections.abc import Sequence
 
 import msgspec
 
@@ -15,12 +14,13 @@ from onthedot.model.run import run_id
 from onthedot.plan import Skipped, Taken, is_coming, nearest_coming, on_skip, on_unskip
 from onthedot.store.abandoned_requests import acting
 from onthedot.store.driver import Row, Transaction
-from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, refuse_quarantined
+from onthedot.store.jobs.apply_plan import Locked
 from onthedot.store.jobs.audit_log import write_audit
-from onthedot.store.jobs.idempotency import Idempotency, once
+from onthedot.store.jobs.existing_job import lock_existing, verb_on_job
+from onthedot.store.jobs.idempotency import Idempotency
 from onthedot.store.jobs.rows import job_record
 from onthedot.store.jobs.taken_slots import taken_after
-from onthedot.store.jobs.views import no_job, read_view
+from onthedot.store.jobs.views import no_job
 from onthedot.store.runs.row import add_runs, scheduled_run
 from onthedot.store.runs.terminate import Ending, SkippedSlots, end_runs, skip_slots
 from onthedot.store.runs.verbs import go_on
@@ -63,11 +63,11 @@ class Skips(Topic):
         """The job will not fire at this slot, which has not come yet. One that is left out already stays so."""
 
         async def skip(tx: Transaction) -> None:
-            job = await _locked(tx, tenant, job_id, if_match)
+            job = await lock_existing(tx, tenant, job_id, if_match, quarantined=False)
             if not await _is_left_out(tx, job, slot):
                 await _leave_out(tx, job, slot, acting())
 
-        return await self._then_read(tenant, job_id, idempotency, skip)
+        return await verb_on_job(self, tenant, job_id, idempotency, skip)
 
     async def unskip_slot(
         self,
@@ -81,9 +81,9 @@ class Skips(Topic):
         """The job fires at this slot after all: it was left out, and has not come yet."""
 
         async def unskip(tx: Transaction) -> None:
-            await _take_back(tx, await _locked(tx, tenant, job_id, if_match), slot)
+            await _take_back(tx, await lock_existing(tx, tenant, job_id, if_match, quarantined=False), slot)
 
-        return await self._then_read(tenant, job_id, idempotency, unskip)
+        return await verb_on_job(self, tenant, job_id, idempotency, unskip)
 
     async def job_ahead(self, tenant: int, job_id: int) -> JobAhead:
         async def body(tx: Transaction) -> JobAhead:
@@ -100,24 +100,6 @@ class Skips(Topic):
             )
 
         return await self.driver.read(body, snapshot=True)
-
-    async def _then_read(
-        self, tenant: int, job_id: int, repeat: Idempotency | None, act: Callable[[Transaction], Awaitable[None]]
-    ) -> JobView:
-        async def body(tx: Transaction) -> JobView:
-            await once(tx, tenant, repeat, NoneType, lambda: act(tx))
-            return await read_view(tx, tenant, job_id)
-
-        return await self.as_asked(body)
-
-
-async def _locked(tx: Transaction, tenant: int, job_id: int, if_match: int | None) -> Locked:
-    job = await lock(tx, tenant, job_id)
-    if job is None:
-        raise no_job(job_id)
-    refuse_other_version(job, if_match)
-    refuse_quarantined(job)
-    return job
 
 
 async def _is_left_out(tx: Transaction, job: Locked, slot: int) -> bool:

@@ -22,13 +22,14 @@ from onthedot.model.version import ChangeVerb
 from onthedot.plan import Change, on_edit, on_pause, on_resume
 from onthedot.store.abandoned_requests import acting
 from onthedot.store.driver import Collision, Transaction
-from onthedot.store.jobs.apply_plan import Locked, apply_change, lock, refuse_other_version, remove
+from onthedot.store.jobs.apply_plan import Locked, apply_change, remove
 from onthedot.store.jobs.chains import TenantNotLocked, check_chains, lock_tenants, names_more, refuse_if_named
 from onthedot.store.jobs.create import Fresh, NewJob, past, prepare
 from onthedot.store.jobs.create_rows import insert_fresh
+from onthedot.store.jobs.existing_job import lock_existing, verb_on_job
 from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.jobs.rows import keep_owner, keep_secrets
-from onthedot.store.jobs.views import no_job, read_view
+from onthedot.store.jobs.views import read_view
 from onthedot.store.runs.verbs import dead_firing, drive_again
 from onthedot.store.topic import Topic
 from onthedot.timing import check_schedule
@@ -53,7 +54,7 @@ class JobChanges(Topic):
 
         async def body(tx: Transaction, locked: bool) -> JobView:
             async def update() -> None:
-                job = await self._locked(tx, tenant, job_id, if_match)
+                job = await lock_existing(tx, tenant, job_id, if_match)
                 await _change_chains(tx, job, spec := change(job.record.spec), locked=locked)
                 await edit(tx, job, spec, verb=verb)
 
@@ -87,7 +88,7 @@ class JobChanges(Topic):
                     await _refuse_chains(tx, tenant, new.spec, None, locked=locked)
                     answers.append(await _create_one(tx, new, if_match))
                     return answers[0].id, True
-                job = await self._locked(tx, tenant, row["id"], if_match)
+                job = await lock_existing(tx, tenant, row["id"], if_match)
                 await _change_chains(tx, job, spec := change(job.record.spec), locked=locked)
                 await edit(tx, job, spec)
                 return job.record.id, False
@@ -114,7 +115,7 @@ class JobChanges(Topic):
         itself. To pause it again says anew why and until when, if it says either."""
 
         async def pause(tx: Transaction) -> None:
-            job = await self._locked(tx, tenant, job_id, if_match)
+            job = await lock_existing(tx, tenant, job_id, if_match)
             if until is not None and until <= job.now:
                 after = f"a time after {format_instant(job.now)}"
                 raise Invalid.one("until", "is in the past", given=format_instant(until), accepted=after)
@@ -123,7 +124,7 @@ class JobChanges(Topic):
                 paused = msgspec.structs.replace(job.record.spec, paused=True)
                 await apply_change(tx, job, paused, change, (note, until), verb="pause")
 
-        return await self._once(tenant, job_id, idempotency, pause)
+        return await verb_on_job(self, tenant, job_id, idempotency, pause)
 
     async def resume_job(
         self, tenant: int, job_id: int, *, if_match: int | None = None, idempotency: Idempotency | None = None
@@ -131,24 +132,13 @@ class JobChanges(Topic):
         """Go on with the next slot; those that passed become one row in the ledger."""
 
         async def resume(tx: Transaction) -> None:
-            job = await self._locked(tx, tenant, job_id, if_match)
+            job = await lock_existing(tx, tenant, job_id, if_match)
             if job.record.state == "paused":
                 change = on_resume(job.record, job.cursor_slot, job.now, job.taken)
                 resumed = msgspec.structs.replace(job.record.spec, paused=False)
                 await apply_change(tx, job, resumed, change, verb="resume")
 
-        return await self._once(tenant, job_id, idempotency, resume)
-
-    async def _once(
-        self, tenant: int, job_id: int, repeat: Idempotency | None, act: Callable[[Transaction], Awaitable[None]]
-    ) -> JobView:
-        """The job as it is now. A repeat does nothing more, whatever was done to the job since."""
-
-        async def body(tx: Transaction) -> JobView:
-            await once(tx, tenant, repeat, NoneType, lambda: act(tx))
-            return await read_view(tx, tenant, job_id)
-
-        return await self.as_asked(body)
+        return await verb_on_job(self, tenant, job_id, idempotency, resume)
 
     async def delete_job(
         self, tenant: int, job_id: int, *, if_match: int | None = None, idempotency: Idempotency | None = None
@@ -156,7 +146,7 @@ class JobChanges(Topic):
         """What waits is cancelled, what executes goes on to its end; the history stays."""
 
         async def delete(tx: Transaction) -> None:
-            job = await self._locked(tx, tenant, job_id, if_match)
+            job = await lock_existing(tx, tenant, job_id, if_match)
             if (key := job.record.spec.key) is not None:
                 await refuse_if_named(tx, tenant, [key], f"delete job {job_id}", but=[job_id])
             await remove(tx, job)
@@ -176,13 +166,6 @@ class JobChanges(Topic):
             return await body(tx, True)
 
         return await self.as_asked(with_tenant)
-
-    async def _locked(self, tx: Transaction, tenant: int, job_id: int, if_match: int | None = None) -> Locked:
-        job = await lock(tx, tenant, job_id)
-        if job is None:
-            raise no_job(job_id)
-        refuse_other_version(job, if_match)
-        return job
 
 
 async def _change_chains(tx: Transaction, job: Locked, spec: JobSpec, *, locked: bool) -> None:

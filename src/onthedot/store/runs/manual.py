@@ -15,11 +15,11 @@ from onthedot.model.run import RunView, run_id, trigger_of
 from onthedot.plan import timetable_of
 from onthedot.store.abandoned_requests import acting
 from onthedot.store.driver import Transaction
-from onthedot.store.jobs.apply_plan import Locked, lock, refuse_other_version, refuse_quarantined
+from onthedot.store.jobs.apply_plan import Locked
 from onthedot.store.jobs.audit_log import write_audit
+from onthedot.store.jobs.existing_job import lock_existing
 from onthedot.store.jobs.idempotency import Idempotency, once
 from onthedot.store.jobs.sequences import take_run_numbers
-from onthedot.store.jobs.views import no_job
 from onthedot.store.runs.actors import note_actors
 from onthedot.store.runs.row import add_runs, new_run
 from onthedot.store.topic import Topic
@@ -40,7 +40,7 @@ class ManualRuns(Topic):
         """One run now, beside the schedule: also of a paused or ended job. `params`: its own, over those of the job."""
 
         async def run(tx: Transaction) -> RunView:
-            job = await _locked(tx, tenant, job_id, if_match)
+            job = await lock_existing(tx, tenant, job_id, if_match, quarantined=False)
             (n,) = await take_run_numbers(tx, 1)
             now, own = job.now, params is not None
             spec = job.record.spec
@@ -71,7 +71,7 @@ class ManualRuns(Topic):
         They go into the backlog lane: what is on time is never delayed by them. The ids of the new runs."""
 
         async def fill(tx: Transaction) -> list[str]:
-            job = await _locked(tx, tenant, job_id, if_match)
+            job = await lock_existing(tx, tenant, job_id, if_match, quarantined=False)
             made = await fill_slots(tx, job, start, end, limit, acting(), force=force)
             if made:
                 said = f"{len(made)} runs, {format_instant(start)} to {format_instant(end)}"
@@ -86,7 +86,8 @@ class ManualRuns(Topic):
         """The slots that `backfill_job` would run. Changes nothing."""
 
         async def look(tx: Transaction) -> list[int]:
-            return await _to_fill(tx, await _locked(tx, tenant, job_id), start, end, limit, force=force)
+            job = await lock_existing(tx, tenant, job_id, quarantined=False)
+            return await _to_fill(tx, job, start, end, limit, force=force)
 
         return await self.driver.transact_slow(look)
 
@@ -122,15 +123,6 @@ async def add_slots(tx: Transaction, job: Locked, slots: Sequence[int], by: Chan
         await add_runs(tx, runs)
         await note_actors(tx, runs, by)
     return [run.id for run in runs]
-
-
-async def _locked(tx: Transaction, tenant: int, job_id: int, if_match: int | None = None) -> Locked:
-    job = await lock(tx, tenant, job_id)
-    if job is None:
-        raise no_job(job_id)
-    refuse_other_version(job, if_match)
-    refuse_quarantined(job)
-    return job
 
 
 async def _to_fill(tx: Transaction, job: Locked, start: int, end: int, limit: int, *, force: bool) -> list[int]:

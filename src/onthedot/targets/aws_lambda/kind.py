@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Self
 
-from onthedot.errors import Invalid
 from onthedot.model.body_template import MissingParam
 from onthedot.model.run import Outcome
 from onthedot.model.targets import LambdaTarget
@@ -61,11 +60,7 @@ class Lambdas(CoroutineKind):
         self._service.refuse_if_unusable("target.type", target.type)
 
     def problem(self, target: LambdaTarget, tenant: int = 1) -> str | None:
-        try:
-            self.check(target, tenant)
-        except Invalid as invalid:
-            return str(invalid)
-        return None
+        return self.refusal(target, tenant)
 
     async def send(self, call: Call) -> Outcome | Ended:
         target = call.target

@@ -111,11 +111,7 @@ class Containers(CoroutineKind):
         return any(rule.allows(image) for rule in self._rules)
 
     def problem(self, target: ContainerTarget, tenant: int = 1) -> str | None:
-        try:
-            self.check(target, tenant)
-        except Invalid as invalid:
-            return str(invalid)
-        return None
+        return self.refusal(target, tenant)
 
     async def diagnose(self) -> Sequence[TargetDiagnosis]:
         return (await diagnosis_of(self._setting),) if self._executes else ()

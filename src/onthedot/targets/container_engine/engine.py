@@ -271,13 +271,6 @@ class ContainerEngine:
                 await _checked(response)
             await response.send(content)
 
-    async def has_image(self, reference: str) -> bool:
-        async with self._ask("GET", f"/images/{quote(reference, safe='/:@')}/json") as response:
-            if response.status == 404:
-                return False
-            await _checked(response)
-            return True
-
     async def pull(self, reference: str, login: str | None = None) -> None:
         """Raises what the engine says at the end of it: it answers 200 before it begins."""
         path = f"/images/create?{urlencode({'fromImage': reference})}"

@@ -142,11 +142,7 @@ class KubernetesJobs(CoroutineKind):
                     raise Invalid.one(path, "too large", given=amounts[name], accepted=accepted)
 
     def problem(self, target: KubernetesTarget, tenant: int = 1) -> str | None:
-        try:
-            self.check(target, tenant)
-        except Invalid as invalid:
-            return str(invalid)
-        return None
+        return self.refusal(target, tenant)
 
     async def diagnose(self) -> Sequence[TargetDiagnosis]:
         if not self._executes:

@@ -183,11 +183,7 @@ class Scripts(CoroutineKind):
         return None
 
     def problem(self, target: ScriptTarget, tenant: int = 1) -> str | None:
-        try:
-            self.check(target, tenant)
-        except Invalid as invalid:
-            return str(invalid)
-        return None
+        return self.refusal(target, tenant)
 
     async def send(self, call: Call) -> Outcome | Ended:
         assert isinstance(call.target, ScriptTarget)

@@ -116,11 +116,7 @@ class Workflows(CoroutineKind):
             raise Invalid.one("target.workflow", problem[0], given=target.workflow[:200], accepted=problem[1])
 
     def problem(self, target: WorkflowTarget, tenant: int = 1) -> str | None:
-        try:
-            self.check(target, tenant)
-        except Invalid as invalid:
-            return str(invalid)
-        return None
+        return self.refusal(target, tenant)
 
     async def diagnose(self) -> Sequence[TargetDiagnosis]:
         if not self._executes:

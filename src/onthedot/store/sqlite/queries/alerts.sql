@@ -44,9 +44,6 @@ UPDATE incidents SET alerted_at = ?2 WHERE id IN (SELECT value FROM json_each(?1
 -- name: lock_incidents
 SELECT id, tenant, ways, alerted_at, closed_at FROM incidents WHERE id IN (SELECT value FROM json_each(?1));
 
--- name: open_incident_of
-SELECT id FROM incidents WHERE tenant = ?1 AND subject = ?2 AND condition = ?3 AND closed_at IS NULL;
-
 -- name: close_incident
 -- Not if it was found again, later than what shows that it is over: somebody looked before that.
 UPDATE incidents SET closed_at = ?2 WHERE id = ?1 AND closed_at IS NULL AND last_at <= ?2
