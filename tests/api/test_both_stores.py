@@ -6,6 +6,8 @@ import json
 
 from onthedot.clock import SystemClock
 from onthedot.model.key import ApiKeySpec
+from onthedot.model.targets import WebhookTarget
+from onthedot.service import DEFAULT_TENANT
 from tests.api.conftest import JOB, client_of, paths, problem, serving
 from tests.api.executor import FAILED, TinyNode
 
@@ -69,6 +71,26 @@ async def test_conditions_on_existence_create_only_or_replace_only(store_url):
         assert (replaced.status_code, replaced.json()["name"]) == (200, "another")
         named = problem(await api.put(address, json=body, headers={"if-none-match": '"1"'}), 422)
         assert paths(named) == ["If-None-Match"]
+
+
+async def test_passwords_in_urls_of_headers_are_masked_and_kept(store_url):
+    shown = "https://app:••••••@replies.example/cb?token=••••••&x=1"
+    async with serving(store_url, SystemClock()) as app, client_of(app) as api:
+        target = {**JOB["target"], "headers": {"X-Reply-To": "https://app:pw1@replies.example/cb?token=t1&x=1"}}
+        made = (await api.post("/v1/jobs", json={**JOB, "target": target})).json()
+        assert made["target"]["headers"] == {"X-Reply-To": shown}
+        address = f"/v1/jobs/{made['id']}"
+        for read in (address, "/v1/jobs", f"{address}/versions"):
+            text = (await api.get(read)).text
+            assert "pw1" not in text
+            assert "t1" not in text
+        changed = {**JOB, "name": "sent back", "target": made["target"]}
+        assert (await api.put(address, json=changed)).json()["name"] == "sent back"
+        spec = (await app.context.service.store.get_record(DEFAULT_TENANT, made["id"])).spec
+        assert isinstance(spec.target, WebhookTarget)
+        assert spec.target.headers == target["headers"]
+        elsewhere = {"target": {"headers": {"X-Reply-To": shown.replace("replies", "evil")}}}
+        assert paths(problem(await api.patch(address, json=elsewhere), 422)) == ["target.headers.X-Reply-To"]
 
 
 async def test_a_batch_and_its_pages(store_url):

@@ -18,7 +18,7 @@ _NAMES = re.compile(
     r"|(?:api|access|auth|subscription|functions?|private|client|shared)[-_]?key|^x-auth(?:$|-)|^auth$|^sig$",
     re.IGNORECASE,
 )
-_PASSWORD = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://[^/?#@:]*):[^/?#@]*@")
+_PASSWORD = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://[^/?#@:]*):([^/?#]+)@")
 _MASKS = (MASK, quote(MASK), quote(MASK).lower())
 
 
@@ -39,13 +39,21 @@ def masked_url(url: str) -> str:
 
 def has_masks(url: str) -> bool:
     """Whether a secret in it is the mask."""
-    return "?" in url and any(pair.is_mask for pair in _pairs(url))
+    if "://" not in url:
+        return False
+    password = _PASSWORD.match(url)
+    return (password is not None and password[2] in _MASKS) or ("?" in url and any(p.is_mask for p in _pairs(url)))
 
 
 def filled_url(new: str, old: str) -> str:
     """With the old one's secrets in place of masks. Only at the same place: a secret in a URL is that place's own."""
+    if _place(new) != _place(old):
+        return new
+    masked, present = _PASSWORD.match(new), _PASSWORD.match(old)
+    if masked is not None and present is not None and masked[2] in _MASKS:
+        new = f"{masked[1]}:{present[2]}{new[masked.end(2) :]}"
     before, mark, query, fragment = _split(new)
-    if _place(new) != _place(old) or not query:
+    if not query:
         return new
     known: dict[str, list[str]] = {}
     for pair in reversed(_pairs(old)):
@@ -66,6 +74,8 @@ def _split(url: str) -> tuple[str, str, str, str]:
 
 
 def _place(url: str) -> str:
+    """Where it leads, without the password."""
+    url = _PASSWORD.sub(r"\1@", url)
     return url.partition("?")[0].partition("#")[0].partition("://")[2].partition("/")[0].lower()
 
 

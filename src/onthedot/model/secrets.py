@@ -7,6 +7,7 @@ error: nobody means six dots.
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -35,18 +36,26 @@ def masked(target: Target) -> Target:
     if not isinstance(target, TargetSpec):
         assert isinstance(target, OpaqueTarget)
         return target.masked()
-    maps, texts, _ = _shape(type(target))
+    maps, texts, lists = _shape(type(target))
     shown: dict[str, Any] = {}
     for name in maps:
         if values := getattr(target, name):
-            shown[name] = {key: MASK if is_secret_name(key) else value for key, value in values.items()}
+            shown[name] = {key: MASK if is_secret_name(key) else _shown(value) for key, value in values.items()}
     for name in texts:
-        if (text := getattr(target, name)) and ("?" in text or "@" in text) and "://" in text:
-            shown[name] = masked_url(text)
+        if (text := getattr(target, name)) and (without := _shown(text)) != text:
+            shown[name] = without
+    for name in lists:
+        if (values := getattr(target, name)) and (entries := [_shown(value) for value in values]) != values:
+            shown[name] = entries
     for name in target.secret_fields():
         if value := getattr(target, name):
             shown[name] = _masks(value)
     return msgspec.structs.replace(target, **shown) if shown else target
+
+
+def _shown(text: str) -> str:
+    """A URL without its secrets, in a field of its own or as the value of a variable, a header or an argument."""
+    return masked_url(text) if "://" in text and ("?" in text or "@" in text) else text
 
 
 def _masks(value: Any) -> Any:
@@ -64,17 +73,23 @@ def mask_problems(target: Target) -> list[FieldProblem]:
     for name in maps:
         if values := getattr(target, name):
             whole = name in target.secret_fields()
-            paths += [f"target.{name}.{key}" for key, value in values.items() if _is_mask(key, value, whole)]
+            paths += [
+                f"target.{name}.{key}"
+                for key, value in values.items()
+                if _is_mask(key, value, whole) or has_masks(value)
+            ]
     urls: list[str] = []
     for name in texts:
         if text := getattr(target, name):
             if text == MASK and name in target.secret_fields():
                 paths.append(f"target.{name}")
-            elif "?" in text and has_masks(text):
+            elif has_masks(text):
                 urls.append(f"target.{name}")
     for name in lists:
-        if name in target.secret_fields() and (values := getattr(target, name)):
-            paths += [f"target.{name}[{place}]" for place, value in enumerate(values) if value == MASK]
+        whole = name in target.secret_fields()
+        for place, value in enumerate(getattr(target, name) or ()):
+            if (value == MASK) if whole else has_masks(value):
+                paths.append(f"target.{name}[{place}]")
     paths += urls
     return [FieldProblem(path=path, message="this is the mask, not a secret", accepted=_ACCEPTED) for path in paths]
 
@@ -97,7 +112,9 @@ def _filled(new: TargetSpec, old: TargetSpec) -> TargetSpec:
     for name in maps:
         known = {key.lower(): value for key, value in getattr(old, name).items()}
         filled[name] = {
-            key: known.get(key.lower(), value) if _is_mask(key, value, name in secret) else value
+            key: known.get(key.lower(), value)
+            if _is_mask(key, value, name in secret)
+            else filled_url(value, known.get(key.lower(), ""))
             for key, value in getattr(new, name).items()
         }
     for name in texts:
@@ -107,10 +124,14 @@ def _filled(new: TargetSpec, old: TargetSpec) -> TargetSpec:
         elif text == MASK and name in secret:
             filled[name] = old.secret_for(name, 0) or MASK
     for name in lists:
-        if name in secret and (values := getattr(new, name)):
+        values, before = getattr(new, name) or [], getattr(old, name) or []
+        if name in secret and values:
             filled[name] = [
                 (old.secret_for(name, place) or MASK) if value == MASK else value for place, value in enumerate(values)
             ]
+        elif values:
+            pairs = zip_longest(values, before[: len(values)], fillvalue="")
+            filled[name] = [filled_url(value, present) for value, present in pairs]
     return msgspec.structs.replace(new, **filled)
 
 

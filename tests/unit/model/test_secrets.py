@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from onthedot.errors import Invalid
 from onthedot.model.secret_text import MASK, is_secret_name, masked_url
 from onthedot.model.secrets import kept, mask_problems, masked
-from onthedot.model.targets import CommandTarget, FunctionTarget, WebhookTarget
+from onthedot.model.targets import CommandTarget, FunctionTarget, ScriptTarget, WebhookTarget
 
 HIDDEN = [
     "Authorization", "authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "x-apikey", "api_key",
@@ -37,6 +37,9 @@ def test_names_that_are_none(name: str):
         ("https://a.example/?y=1&api%5Fkey=a=b", f"https://a.example/?y=1&api%5Fkey={MASK}"),
         ("https://a.example/?token=&token", "https://a.example/?token=&token"),
         ("https://user:pass@a.example/?q", f"https://user:{MASK}@a.example/?q"),
+        ("postgres://app:p@ss@db/orders", f"postgres://app:{MASK}@db/orders"),
+        ("redis://:pw@cache:6379/0", f"redis://:{MASK}@cache:6379/0"),
+        ("https://user:@a.example/", "https://user:@a.example/"),
         ("https://a.example/@x:y@z", "https://a.example/@x:y@z"),
         ("https://a.example/#?token=x", "https://a.example/#?token=x"),
     ],
@@ -72,6 +75,41 @@ def test_sent_back_unchanged_they_are_kept():
     )
     new = WebhookTarget(url="https://b.example/", headers={"Authorization": "Bearer new"})
     assert kept(new, FULL) is new
+
+
+IN_VALUES = ScriptTarget(
+    code="pass",
+    env={"DATABASE_URL": "postgres://app:pw1@db/orders", "HOOK": "https://a.example/?token=t1", "MODE": "fast"},
+    args=["--verbose", "redis://:pw2@cache/0"],
+)
+
+
+def test_urls_in_values_and_arguments_are_shown_without_their_secrets():
+    shown = ScriptTarget(
+        code="pass",
+        env={
+            "DATABASE_URL": f"postgres://app:{MASK}@db/orders",
+            "HOOK": f"https://a.example/?token={MASK}",
+            "MODE": "fast",
+        },
+        args=["--verbose", f"redis://:{MASK}@cache/0"],
+    )
+    assert masked(IN_VALUES) == shown
+    assert kept(shown, IN_VALUES) == IN_VALUES
+
+
+def test_a_password_in_a_url_is_kept_for_its_own_place_only():
+    moved = ScriptTarget(code="pass", env={"DATABASE_URL": f"postgres://app:{MASK}@db/invoices"})
+    assert kept(moved, IN_VALUES).env == {"DATABASE_URL": "postgres://app:pw1@db/invoices"}
+    for env, args, path in (
+        ({"DATABASE_URL": f"postgres://app:{MASK}@evil/orders"}, [], "target.env.DATABASE_URL"),
+        ({"DATABASE_URL": f"postgres://other:{MASK}@db/orders"}, [], "target.env.DATABASE_URL"),
+        ({"ANOTHER": f"postgres://app:{MASK}@db/orders"}, [], "target.env.ANOTHER"),
+        ({}, [f"redis://:{MASK}@cache/0"], "target.args[0]"),
+    ):
+        with pytest.raises(Invalid) as refused:
+            kept(ScriptTarget(code="pass", env=env, args=args), IN_VALUES)
+        assert [problem.path for problem in refused.value.problems] == [path]
 
 
 @pytest.mark.parametrize(
