@@ -25,3 +25,19 @@ def test_every_page_is_in_the_tables(index, folder):
     text = (ROOT / index).read_text()
     pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert {page for page in pages if f"]({folder}{page}" not in text} == set()
+
+
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "SECURITY.md", ROOT / "README.md"])
+
+
+def test_a_list_of_contents_names_every_section():
+    lacking, listing = {}, 0
+    for page in PAGES:
+        text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+        contents = {name.replace("`", "") for name in re.findall(r"^- \[([^\]]+)\]\(#", text, re.MULTILINE)}
+        sections = {name.replace("`", "") for name in re.findall(r"^## (.+)$", text, re.MULTILINE)}
+        listing += bool(contents)
+        if contents and sections - contents:
+            lacking[page.name] = sections - contents
+    assert listing > 20
+    assert lacking == {}
