@@ -53,6 +53,7 @@ class WorkerPool:
         self._progress = 0.0  # when a call ended or a process was there, the last time
         self._ahead = 0  # reckoned once for many answers: it is asked for twice a call
         self._long = 0  # … and how many processes are in a long call
+        self._kept_from: int | None = 0  # the job that has all workers but one; 0: none, None: it may have changed
 
     @property
     def pids(self) -> list[int]:
@@ -157,6 +158,7 @@ class WorkerPool:
         if self._next_look is None:
             self._look_later()
         if self._idle and not self._has_all_but_one(asked.call.job_id):
+            self._kept_from = None
             sent = self._send(self._idle.pop(), asked)  # the warmest
             if asked.worker is not None:
                 asked.has_begun(now)
@@ -177,12 +179,18 @@ class WorkerPool:
     def _has_all_but_one(self, job_id: int) -> bool:
         if len(self._idle) > 1 or self._processes < 2:
             return False
-        own = 0
-        for workers in (self._all, self._leaving):
-            for worker in workers:
-                first = next(iter(worker.asked.values()), None)
-                own += first is not None and first.call.job_id == job_id and not worker.killed
-        return own >= self._processes - 1
+        if self._kept_from is None:
+            self._kept_from = self._job_with_all_but_one()
+        return self._kept_from == job_id
+
+    def _job_with_all_but_one(self) -> int:
+        """0: none has so many."""
+        running: dict[int, int] = {}
+        for worker in (*self._all, *self._leaving):
+            if worker.asked and not worker.killed:
+                job_id = next(iter(worker.asked.values())).call.job_id
+                running[job_id] = running.get(job_id, 0) + 1
+        return next((job_id for job_id, workers in running.items() if workers >= self._processes - 1), 0)
 
     def _send(self, worker: WorkerProcess, asked: PendingCall) -> bool:
         try:
@@ -226,6 +234,7 @@ class WorkerPool:
                 return
 
     def changed(self, worker: WorkerProcess) -> None:
+        self._kept_from = None
         self._reckon()
         if worker.dead:
             self._leaving.discard(worker)
@@ -319,6 +328,7 @@ class WorkerPool:
         self._dispatch()
 
     def _forget(self, worker: WorkerProcess) -> None:
+        self._kept_from = None
         if worker in self._all:
             self._all.remove(worker)
         if worker in self._idle:
