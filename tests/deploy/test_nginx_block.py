@@ -74,6 +74,13 @@ def test_the_lines_for_nginx(tmp_path: Path) -> None:
 
         until_blocking(lambda: answer("/scheduler/readyz")[0] == 200, "the server answers through nginx", 60)
         assert json.loads(answer("/scheduler/v1/jobs")[2])["items"] == []
+        login = urllib.request.Request(
+            f"http://127.0.0.1:{port}/scheduler/login",
+            data=f"key={KEY}".encode(),
+            headers={"Origin": f"http://127.0.0.1:{port}"},  # as a browser: with the port, which is not 80 here
+        )
+        with urllib.request.build_opener(urllib.request.HTTPCookieProcessor()).open(login, timeout=5) as told:
+            assert (told.status, told.url) == (200, f"http://127.0.0.1:{port}/scheduler/")
         status, url, page = answer("/scheduler/")
         assert status == 200
         assert url.startswith(f"http://127.0.0.1:{port}/scheduler/")
