@@ -20,64 +20,36 @@ so that a slow one does not delay the scheduler.
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
-import functools
 import os
 import random
-import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from onthedot.clock import Clock, SystemClock
-from onthedot.embed.background import BackgroundThread, stop_at_exit
+from onthedot.embed.embedded_node import EmbeddedNode, anywhere, running_loop
 from onthedot.embed.keywords import SharedKeywords, params_of
-from onthedot.embed.listeners import LATE_MS, Listener, Listeners, NoticeKind
-from onthedot.engine import Node
+from onthedot.embed.listeners import LATE_MS, Listener, NoticeKind
 from onthedot.errors import Conflict, Invalid
-from onthedot.model.current_run import CALLED_FOR
 from onthedot.model.duration import ACCEPTED_DURATIONS, Duration
 from onthedot.model.job import JobSpec, JobView
 from onthedot.model.keyword_spec import patch_from_keywords, spec_from_keywords
 from onthedot.model.python_values import from_python
 from onthedot.model.run import RunView
-from onthedot.service import DEFAULT_TENANT, Service, Trust
-from onthedot.settings import Settings, load_settings
-from onthedot.store import JobFilter, Page, RunFilter, open_store
-from onthedot.targets import InProcessFunctions, build_targets
-from onthedot.telemetry import telemetry
-from onthedot.telemetry.log import log_failures
+from onthedot.service import DEFAULT_TENANT, Service
+from onthedot.settings import load_settings
+from onthedot.store import JobFilter, Page, RunFilter
 
 __all__ = ["Scheduler"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 L = TypeVar("L", bound=Listener)
-P = ParamSpec("P")
 
 CONCURRENCY = 100
 """Default number of concurrent runs. A sync function occupies a thread while it runs."""
 
-_NOT_RUNNING = (
-    "the scheduler is not running: call `scheduler.start()` or `scheduler.run()`, or use `async with scheduler:`"
-)
 
-
-def _anywhere(
-    method: Callable[Concatenate[Scheduler, P], Coroutine[Any, Any, Any]],
-) -> Callable[Concatenate[Scheduler, P], Any]:
-    """To be awaited in a coroutine; in plain code it returns its result, from any thread. (Which of both it is can't be
-    told by types, so the result is Any.)"""
-
-    @functools.wraps(method)
-    def call(self: Scheduler, /, *args: P.args, **kwargs: P.kwargs) -> Any:
-        return self._carry_out(method(self, *args, **kwargs))
-
-    return call
-
-
-class Scheduler:
+class Scheduler(EmbeddedNode):
     """A scheduler in this process. `start()` runs it in a background thread until `stop()`; `async with scheduler:`
     runs it on the program's own event loop until the block ends; `run()` runs it until a signal.
 
@@ -106,24 +78,12 @@ class Scheduler:
             "store": store,
             "roles": "executor",
         }
-        self.settings: Settings = load_settings(flags, environ={})
+        super().__init__(load_settings(flags, environ={}), clock or SystemClock(), rng or random.SystemRandom())
         self._shared = SharedKeywords(tz, defaults)
-        self._listeners = Listeners()
         self._source = f"code:{name}"
-        self._clock = clock or SystemClock()
-        self._rng = rng or random.SystemRandom()
-        shared = self._clock if isinstance(self._clock, SystemClock) else None  # a fake clock works in one thread only
-        self._functions = InProcessFunctions(threads=self.settings.concurrency, clock=shared)
         self._names: dict[Callable[..., Any], str] = {}
         self._decorated: dict[str, JobSpec] = {}
         self._early: list[tuple[JobSpec, bool]] = []  # added before the start, with whether they replace others
-        self._open = AsyncExitStack()
-        self._loop: asyncio.AbstractEventLoop | None = None  # the engine's, while it runs
-        self._thread: BackgroundThread | None = None
-        self._stops_at_exit = False
-        self._service: Service | None = None
-        self._node: Node | None = None
-        self._signals = 0
 
     # registering functions and jobs
 
@@ -205,17 +165,25 @@ class Scheduler:
         function = what if callable(what) else self._functions.find(what)
         named = params_of(function, args, params)
         spec = spec_from_keywords(self._target(what), key, named, self._shared.given(when_and_how))
-        if self._loop is None and self._service is None and _running_loop() is None:
+        if self._loop is None and self._service is None and running_loop() is None:
             self._early.append((spec, replace))
             return None
         return self._carry_out(self._add(spec, replace))
+
+    async def _define_jobs(self, service: Service) -> None:
+        await service.sync(DEFAULT_TENANT, self._source, list(self._decorated.values()), prune=True)
+
+    async def _add_early_jobs(self) -> None:
+        while self._early:
+            await self._add(*self._early[0])
+            del self._early[0]
 
     async def _add(self, spec: JobSpec, replace: bool) -> JobView:
         if spec.key is not None and replace:
             return (await self.service.put_job_by_key(DEFAULT_TENANT, spec.key, spec))[0]
         return await self.service.create_job(DEFAULT_TENANT, spec)
 
-    @_anywhere
+    @anywhere
     async def change(
         self, /, job: int | str, *, params: Mapping[str, Any] | None = None, **when_and_how: Any
     ) -> JobView:
@@ -233,7 +201,7 @@ class Scheduler:
             return {"type": "webhook", "url": what}
         return {"type": "function", "function": what}
 
-    @_anywhere
+    @anywhere
     async def get(self, job: int | str) -> JobView:
         """Get a job by ID or key."""
         if isinstance(job, int):
@@ -245,209 +213,45 @@ class Scheduler:
         `tag`, `status` …"""
         return JobIteration(self, filters)
 
-    @_anywhere
+    @anywhere
     async def jobs_page(self, filters: Mapping[str, Any], cursor: str | None) -> Page[JobView]:
         """Up to 500 of the jobs, and where the next ones begin."""
         return await self.service.list_jobs(DEFAULT_TENANT, JobFilter(**filters, limit=500, cursor=cursor))
 
-    @_anywhere
+    @anywhere
     async def remove(self, job: int | str) -> None:
         """Delete a job by ID or key. Its run history is kept."""
         await self.service.delete_job(DEFAULT_TENANT, await self._id(job))
 
-    @_anywhere
+    @anywhere
     async def pause(self, job: int | str) -> JobView:
         """Pause a job by ID or key."""
         return await self.service.pause_job(DEFAULT_TENANT, await self._id(job))
 
-    @_anywhere
+    @anywhere
     async def resume(self, job: int | str) -> JobView:
         """Resume a paused job by ID or key."""
         return await self.service.resume_job(DEFAULT_TENANT, await self._id(job))
 
-    @_anywhere
+    @anywhere
     async def run_now(self, job: int | str, params: Mapping[str, Any] | None = None) -> RunView:
         """Run a job now, in addition to its schedule. `params`: of this run, instead of those of the job."""
         own = None if params is None else dict(params)
         return await self.service.run_job(DEFAULT_TENANT, await self._id(job), params=own)
 
-    @_anywhere
+    @anywhere
     async def runs(self, job: int | str, limit: int = 50) -> Sequence[RunView]:
         """The newest runs of a job."""
         wanted = RunFilter(job_id=await self._id(job), limit=limit)
         return (await self.service.list_runs(DEFAULT_TENANT, wanted)).items
 
-    @_anywhere
+    @anywhere
     async def get_run(self, run_id: str) -> RunView:
         """One run, with its result, which lists leave out."""
         return await self.service.get_run(DEFAULT_TENANT, run_id)
 
     async def _id(self, job: int | str) -> int:
         return job if isinstance(job, int) else (await self.service.get_job_by_key(DEFAULT_TENANT, job)).id
-
-    # running
-
-    @property
-    def service(self) -> Service:
-        """The full service API; the methods of this class cover the common operations."""
-        if self._service is None:
-            raise Conflict(_NOT_RUNNING)
-        return self._service
-
-    def _carry_out(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """On the engine's loop, wherever it is asked for: something to await, or the result."""
-        here, engine = _running_loop(), self._loop
-        if here is not None and (engine is None or here is engine):
-            return coroutine
-        if engine is None:
-            coroutine.close()
-            raise Conflict(_NOT_RUNNING)
-        answer = asyncio.run_coroutine_threadsafe(coroutine, engine)
-        if here is not None:
-            return asyncio.wrap_future(answer)
-        try:
-            return answer.result()
-        except concurrent.futures.CancelledError:
-            raise Conflict("the scheduler was stopped meanwhile") from None
-
-    async def __aenter__(self) -> Self:
-        if self._service is not None:
-            raise Conflict("the scheduler is already running")
-        async with AsyncExitStack() as opening:
-            store = await open_store(
-                self.settings.store,
-                self._clock,
-                lookahead=self.settings.lookahead,
-                alerting=self.settings.alerting,
-            )
-            opening.push_async_callback(store.close)
-            opening.callback(log_failures(telemetry))
-            targets = build_targets(self.settings, in_process=self._functions)
-            service = Service(store, targets, self._clock, self.settings)
-            opening.push_async_callback(service.close)
-            trust = Trust(self.settings, targets)
-            await trust.begin(store)
-            await service.sync(DEFAULT_TENANT, self._source, list(self._decorated.values()), prune=True)
-            await opening.enter_async_context(self._listeners.listening(telemetry))
-            await opening.enter_async_context(targets)
-            self._node = Node(
-                store=store,
-                targets=targets,
-                clock=self._clock,
-                rng=self._rng,
-                settings=self.settings,
-                heard=trust.heard,
-                channels=service.channels,
-            )
-            self._service, self._loop = service, asyncio.get_running_loop()
-            opening.callback(self._closed)  # after the engine has stopped: functions that end with it may still ask
-            await self._add_early()
-            await opening.enter_async_context(self._node)
-            self._open = opening.pop_all()
-        return self
-
-    async def _add_early(self) -> None:
-        while self._early:
-            await self._add(*self._early[0])
-            del self._early[0]
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self._open.aclose()
-
-    def _closed(self) -> None:
-        self._service = self._node = self._loop = None
-
-    async def wait(self) -> None:
-        """Wait until the engine stops. Raises the error if it stopped because of one."""
-        if self._node is None:
-            raise Conflict(_NOT_RUNNING)
-        await self._node.wait()
-
-    @asynccontextmanager
-    async def lifespan(self, app: object = None) -> AsyncIterator[None]:
-        """For ASGI frameworks: `FastAPI(lifespan=scheduler.lifespan)`, and the same with Starlette and Litestar. Start
-        it in every worker: with PostgreSQL they share the work, and each slot fires once."""
-        async with self:
-            yield
-
-    def start(self) -> Self:
-        """Run in a background thread, and return when it runs. It ends with `stop()`, or with the program."""
-        if self._thread is not None or self._service is not None:
-            raise Conflict("the scheduler is already running")
-        thread = self._thread = BackgroundThread(self, self.wait)
-        try:
-            thread.start()
-        except BaseException:
-            self._thread = None
-            raise
-        if not self._stops_at_exit:
-            stop_at_exit(self)
-            self._stops_at_exit = True
-        return self
-
-    def stop(self, wait: bool = True) -> Any:
-        """Stop: nothing new starts, executing runs get the grace period to finish. With wait=False they get none, and
-        run again later. In a coroutine: `await scheduler.stop()`. From inside a job it only asks for it. Does nothing
-        if the scheduler does not run."""
-        here, thread = _running_loop(), self._thread
-        if CALLED_FOR.get() is not None and here is not self._loop:
-            self._ask_from_afar(at_once=not wait)
-            return None if here is None else asyncio.sleep(0)
-        if thread is None:
-            return asyncio.sleep(0) if here is not None and self._loop is None else self._stop_here(wait)
-        if here is not None:
-            return here.run_in_executor(None, self._stop_thread, thread, wait)  # begun, whether it is awaited or not
-        return self._stop_thread(thread, wait)
-
-    shutdown = stop
-
-    def _stop_here(self, wait: bool) -> Any:
-        return None if self._loop is None else self._carry_out(self._stop_node(wait))
-
-    async def _stop_node(self, wait: bool) -> None:
-        if self._node is not None:
-            await self._node.stop(at_once=not wait)
-
-    def _stop_thread(self, thread: BackgroundThread, wait: bool) -> None:
-        self._ask_from_afar(at_once=not wait)
-        thread.join()
-        if self._thread is thread:
-            self._thread = None
-
-    def _ask_from_afar(self, *, at_once: bool) -> None:
-        loop = self._loop
-        if loop is None:
-            return
-        try:
-            for _ in range(2 if at_once else 1):
-                loop.call_soon_threadsafe(self._ask_to_stop)
-        except RuntimeError:  # it has just ended
-            return
-
-    def run(self) -> None:
-        """Run until Ctrl-C or SIGTERM, then drain: executing runs get the grace period to finish. A second signal stops
-        immediately. For programs that do nothing else."""
-
-        async def live() -> None:
-            with _on_signals(self._signalled):
-                async with self:
-                    for _ in range(self._signals):  # signals that arrived while the store was opening
-                        self._ask_to_stop()
-                    await self.wait()
-
-        self._signals = 0
-        try:
-            asyncio.run(live())
-        except KeyboardInterrupt:  # the loop can't handle signals on Windows or outside the main thread
-            return
-
-    def _signalled(self) -> None:
-        self._signals += 1
-        self._ask_to_stop()
-
-    def _ask_to_stop(self) -> None:
-        if self._node is not None:
-            self._node.request_stop()
 
 
 class JobIteration:
@@ -477,35 +281,11 @@ class JobIteration:
                 return
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
-
-
 def _milliseconds(path: str, value: Any) -> int:
     try:
         return Duration.parse(from_python(path, value))
     except ValueError:
         raise Invalid.one(path, "not a valid duration", given=value, accepted=ACCEPTED_DURATIONS) from None
-
-
-@contextmanager
-def _on_signals(handler: Callable[[], None]) -> Iterator[None]:
-    loop = asyncio.get_running_loop()
-    taken = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        try:
-            loop.add_signal_handler(number, handler)
-        except (NotImplementedError, RuntimeError, ValueError):
-            continue
-        taken.append(number)
-    try:
-        yield
-    finally:
-        for number in taken:
-            loop.remove_signal_handler(number)
 
 
 def _name_of(function: Callable[..., Any]) -> str:
