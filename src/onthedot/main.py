@@ -50,6 +50,7 @@ class Prepared:
     service: Service
     synced: SyncReport | None
     is_open: bool  # to everybody on this machine, as long as there is no key
+    keyless: bool  # a key is required, and none was ever made
     trust: Trust
 
     async def close(self) -> None:
@@ -89,8 +90,9 @@ async def prepare(settings: Settings, jobs: JobsFile | None, clock: Clock) -> Pr
         trust = await trusted(service, targets)
         synced = None if jobs is None else await load_jobs(service, jobs)
         is_open = await service.is_open()
+        keyless = not is_open and "api" in settings.roles and not await store.any_key()
         stack.pop_all()
-    return Prepared(settings, jobs, store, targets, service, synced, is_open, trust)
+    return Prepared(settings, jobs, store, targets, service, synced, is_open, keyless, trust)
 
 
 async def trusted(service: Service, targets: Targets) -> Trust:
@@ -261,6 +263,6 @@ async def _refuse_without_key(settings: Settings, store: Store) -> None:
     raise SettingsError(
         f"HOST is {settings.host}: other machines could reach this server, but there is no API key yet.\n"
         "Create the first key, then start again:\n"
-        f"  onthedot keys create --name admin --scope admin --store '{settings.store}'\n"
+        f"  {settings.first_key_command}\n"
         "or set one with ADMIN_KEY or ADMIN_KEY_FILE, or listen on this machine only, with --host 127.0.0.1"
     )

@@ -21,9 +21,10 @@ _ADVICE: dict[type[OnTheDotError], str] = {
     NotOnTheDot: "Give the server's address with --server or ONTHEDOT_URL (--url is the same, except in `jobs add`). "
     "To change the URL of a webhook, use `jobs edit JOB --target-url`.",
     Unauthorized: "Pass an API key with --api-key or ONTHEDOT_KEY. To create one, use an admin key: `onthedot keys "
-    "create --name me --scope write --url … --key …`; on PostgreSQL, --store works instead of --url and --key.",
+    "create --name me --scope write --url … --key …`. Without one, create a key in the store with --store (on SQLite, "
+    "stop the server first).",
     Forbidden: "Use a key with a wider scope. To create one, use an admin key: `onthedot keys create --name me --scope "
-    "admin --url … --key …`; on PostgreSQL, --store works instead of --url and --key.",
+    "admin --url … --key …`. Without one, create a key in the store with --store (on SQLite, stop the server first).",
     StoreUnavailable: "Run `onthedot doctor` to diagnose the problem.",
     StoreInUse: "Stop the other process, or use its API with --url.",
 }

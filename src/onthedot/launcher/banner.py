@@ -24,6 +24,7 @@ def banner(
     *,
     port: int | None,
     is_open: bool = True,
+    keyless: bool = False,
     targets: Targets | None = None,
     colour: bool | None = None,
 ) -> str:
@@ -54,6 +55,10 @@ def banner(
             rows.append(("", f"onthedot timer 5s http://127.0.0.1:5003/{here}"))
             rows.append(("access", "open to everybody on this machine until you create the first API key:"))
             rows.append(("", msgspec.structs.replace(settings, port=port).key_command))
+        elif keyless:
+            how = "Stop, create one, and start again" if settings.is_sqlite else "Create one"
+            rows.append(("access", f"requires an API key, and none exists. {how}:"))
+            rows.append(("", settings.first_key_command))
     else:
         title = f"{green}●{plain} executor only, no API"
     rows.append(("stop", "Ctrl-C; press it again to stop immediately"))

@@ -108,9 +108,8 @@ async def serve(
             async with assembled(settings, prepared=prepared, routes=routes) as running:
                 if not quiet:
                     port = listener.getsockname()[1] if listener is not None else None
-                    told = banner(
-                        settings, jobs, running.synced, port=port, is_open=prepared.is_open, targets=prepared.targets
-                    )
+                    access = {"is_open": prepared.is_open, "keyless": prepared.keyless}
+                    told = banner(settings, jobs, running.synced, port=port, targets=prepared.targets, **access)
                     sys.stdout.write(told)
                     sys.stdout.flush()
                     tell_remarks(prepared)

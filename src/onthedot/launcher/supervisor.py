@@ -162,7 +162,8 @@ async def _told(settings: Settings, jobs: JobsFile | None, port: int | None) -> 
         return banner(settings, jobs, None, port=port, is_open=False)
     await prepared.close()
     tell_remarks(prepared)
-    return banner(settings, jobs, prepared.synced, port=port, is_open=prepared.is_open, targets=prepared.targets)
+    access = {"is_open": prepared.is_open, "keyless": prepared.keyless}
+    return banner(settings, jobs, prepared.synced, port=port, targets=prepared.targets, **access)
 
 
 async def _supervised(settings: Settings, listener: socket.socket | None) -> None:

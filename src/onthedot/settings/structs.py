@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +255,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     def key_command(self) -> str:
         """The command that creates the first key; works with any store and in any directory while the server runs."""
         return f"onthedot keys create --name me --scope admin --url {self.url}"
+
+    @property
+    def first_key_command(self) -> str:
+        """The same without a server, in this directory and environment. A password that came from there is not shown:
+        the command finds the store as we did."""
+        quoted = shlex.quote(self.store)
+        given = " --store " + (f"'{quoted}'" if quoted == self.store else quoted)
+        if self.origins.get("store", "flag") != "flag" and re.search(r"://[^/@]*:[^/@]*@|[?&]password=", self.store):
+            given = ""
+        return f"onthedot keys create --name admin --scope admin{given}"
 
     @property
     def exposed(self) -> bool:

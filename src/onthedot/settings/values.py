@@ -232,10 +232,12 @@ PARSERS: dict[str, Parser] = {
     "ROLES": _some_of(ROLES, "api, executor, or both separated by a comma"),
     "WORKERS": _whole(1, 256),
     "LABELS": _labels,
-    "NODE_NAME": _text("a name of 1 to 200 characters for this node", r"[^\x00-\x1f\x7f]{1,200}"),
+    "NODE_NAME": _text("a name of 1 to 200 characters for this node", r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}"),
     "METRICS_PORT": _whole(1, 65535),
     "JOBS_FILE_PATH": _path,
-    "JOBS_SOURCE": _text("a source name of 1 to 200 characters for the jobs of the file", r"[^\x00-\x1f\x7f]{1,200}"),
+    "JOBS_SOURCE": _text(
+        "a source name of 1 to 200 characters for the jobs of the file", r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}"
+    ),
     "SUPPORTED_EXTENSIONS": _some_of(EXTENSIONS, f"one or more of {', '.join(EXTENSIONS)}"),
     "GRANULARITY": _granularity,
     "LOG_LEVEL": _log_level,

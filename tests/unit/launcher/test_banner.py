@@ -42,6 +42,29 @@ def test_a_closed_server_shows_no_open_door():
     assert "open to everybody" not in told
 
 
+@pytest.mark.parametrize(
+    ("store", "how"),
+    [
+        ("sqlite:///onthedot.db", "requires an API key, and none exists. Stop, create one, and start again:"),
+        ("postgresql://h/d", "none exists. Create one:"),
+    ],
+)
+def test_one_that_nobody_has_a_key_for_says_how_to_make_it(store, how):
+    settings = Settings(store=store, auth=("keys",))
+    told = banner(settings, None, None, port=8000, is_open=False, keyless=True, colour=False)
+    assert how in told
+    assert f"onthedot keys create --name admin --scope admin --store '{store}'\n" in told
+    assert "none exists" not in banner(settings, None, None, port=8000, is_open=False, colour=False)
+
+
+@pytest.mark.parametrize("store", ["postgresql://u:s3cret@h/d", "postgresql://h/d?user=u&password=s3cret"])
+def test_a_password_of_the_environment_is_not_in_the_command(store):
+    settings = Settings(store=store, origins={"store": "$POSTGRES_HOST"})
+    assert settings.first_key_command == "onthedot keys create --name admin --scope admin"
+    typed = Settings(store=store, origins={"store": "flag"})
+    assert "s3cret" in typed.first_key_command, "whoever typed it can type it again"
+
+
 def test_one_that_only_executes_has_no_address():
     told = banner(Settings(roles=("executor",)), None, None, port=None, colour=False)
     assert "http://" not in told

@@ -68,6 +68,8 @@ def test_commands_that_are_not_json_are_refused_without_showing_them(nothing):
 
 
 WRONG = [
+    ("NODE_NAME", "\udcff", "a name of 1 to 200 characters"),  # a byte of the environment that is no UTF-8
+    ("JOBS_SOURCE", "\udcff", "a source name of 1 to 200 characters"),
     ("LABELS", "GPU", "at most 32 labels separated by commas"),
     ("LABELS", "a b", "each of 1 to 63 lower-case letters"),
     ("LABELS", ",".join("abcdefghijklmnopqrstuvwxyz0123456"), "at most 32 labels"),
