@@ -296,3 +296,19 @@ async def test_the_slash_searches_jobs_from_every_page(site, watched):
     await seen.page.keyboard.press("/")
     await expect(seen.page.locator("form[data-filters] input[type=search]")).to_be_focused()
     assert seen.complaints == []
+
+
+async def test_a_form_says_why_it_checks_nothing_for_who_can_only_read(site, watched):
+    app, base = site
+    key = (await app.context.service.create_key(ApiKeySpec(name="reader", scope="read"))).key
+    seen = await watched()
+    await seen.page.goto(f"{base}/login")
+    await seen.page.get_by_label("API key").fill(key)
+    await seen.page.get_by_role("button", name="Log in").click()
+    await seen.page.wait_for_url(f"{base}/")
+    await seen.page.goto(f"{base}/jobs/new")
+    await expect(seen.page.locator("#check")).to_contain_text("Your key can only read")
+    await seen.page.goto(f"{base}/jobs?colour=red")  # where there is neither a quick search nor anything live
+    log_out = await seen.page.get_by_role("button", name="Log out").bounding_box()
+    assert log_out is not None
+    assert log_out["x"] > 1000, "at the right end"

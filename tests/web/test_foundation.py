@@ -200,6 +200,7 @@ async def test_a_session_that_ended_while_a_form_was_open_loses_nothing(app, sit
     assert answer.status_code == 401
     assert "Your session has ended" in answer.text
     assert "what you typed is still there" in answer.text
+    assert "Bearer" not in answer.text, "that is for programs"
     away = await site.get("/jobs", headers={"cookie": "otd_session=old"})
     assert away.headers["location"] == "/login?next=%2Fjobs&ended=true"
     assert "Your session has ended" in (await site.get(away.headers["location"])).text
@@ -210,6 +211,8 @@ async def test_a_browser_never_gets_json_for_a_page(site):
     page_ = await site.get("/no/such/page", headers=browser)
     assert (page_.status_code, page_.headers["content-type"]) == (404, "text/html; charset=utf-8")
     assert "Not found" in page_.text
+    assert "There is no page at this address" in page_.text
+    assert "path" not in page_.text.partition("<body>")[2], "that is for programs"
     assert (await site.get("/v1/nothing", headers=browser)).headers["content-type"] == "application/problem+json"
     assert (await site.get("/no/such/page")).headers["content-type"] == "application/problem+json"
 

@@ -156,7 +156,7 @@ async def test_selected_jobs_are_asked_about_and_then_acted_on_by_an_operation(s
     slow = await _carry_out(site, app, {**chosen, "verb": "resume", "rate": "7"}, "Resuming 2 jobs")
     assert "at most 7 per second" in slow
     none = await site.post("/jobs/selected", data={**chosen, "verb": "tag", "confirmed": "true"})
-    assert (none.status_code, "Names no tag; accepted: tags to add" in none.text) == (422, True)
+    assert (none.status_code, "Has no tag; accepted: tags to add" in none.text) == (422, True)
     for verb, told in (("resume", "Resuming 2 jobs"), ("run", "Running 2 jobs"), ("delete", "Deleting 2 jobs")):
         await _carry_out(site, app, {**chosen, "verb": verb}, told)
     assert [job["id"] for job in (await site.get("/v1/jobs")).json()["items"]] == ids[2:]

@@ -60,6 +60,7 @@ const peek = () => {
 
 // Checking
 
+const ENDED = { 401: "Your session has ended: log in in another tab. What you type is kept in this one.", 403: "Your key can only read, so nothing is checked." };
 let waiting = 0, asked = 0;
 const check = async () => {
   const mine = ++asked;
@@ -68,20 +69,20 @@ const check = async () => {
   try {
     const answer = await fetch(form.action, { method: "POST", body: data, headers: { "x-onthedot-live": "1" }, redirect: "manual" });
     if (mine !== asked) return;
-    if (!answer.ok) throw new Error(String(answer.status));
+    if (!answer.ok) throw answer.status;
     panel.innerHTML = await answer.text();
     for (const other of panel.querySelectorAll("[data-elsewhere]")) other.remove(); // of the whole page, see live.js
     mark(false);
     document.dispatchEvent(new CustomEvent("otd:patched"));
     peek();
-  } catch {
+  } catch (status) {
     if (mine !== asked) return;
     const said = document.createElement("p");
     said.className = "wrong";
-    said.textContent = "Not connected: what you type is kept in this tab, and is checked when the server is back.";
+    said.textContent = ENDED[status] ?? "Not connected: what you type is kept in this tab, and is checked when the server is back.";
     panel.replaceChildren(said);
     peek();
-    waiting = setTimeout(check, 3000);
+    if (status !== 403) waiting = setTimeout(check, 3000);
   }
 };
 const soon = () => { clearTimeout(waiting); waiting = setTimeout(check, 300); };
