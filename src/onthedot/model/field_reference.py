@@ -144,7 +144,9 @@ _POLICY = {
         {"delivery": "at_most_once"},
     ),
     "jitter": FieldNote(
-        "Spread firings over this time after the slot, by a stable amount per slot.", {"jitter": "30s"}
+        "Spread firings over this time after the slot, by a stable amount per slot. Best shorter than the time between "
+        "two slots: slots that have come while an earlier one waits are missed slots, for `catch_up`.",
+        {"jitter": "30s"},
     ),
     "expires_in": FieldNote(
         "A run that has not begun this long after its slot is skipped instead.", {"expires_in": "10m"}

@@ -123,7 +123,9 @@ class Connector:
             else:
                 refusals.append(why)
         if not permitted:
-            raise EgressRefused(f"{host} resolves to {'; '.join(refusals)}" if refusals else f"{host} has no address")
+            if not refusals:
+                raise EgressRefused(f"{host} has no address")
+            raise EgressRefused(f"{host} resolves only to addresses that are not allowed: {'; '.join(refusals)}")
         return permitted
 
     def _judged(self, host: str, address: str, port: int | None = None) -> str | None:
