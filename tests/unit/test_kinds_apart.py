@@ -24,6 +24,7 @@ MAY = {
     "importers/eventbridge_target.py": "services of AWS become targets",
     "api/routes/jobs.py": "an example for the documentation of the API",
     "api/routes/sync.py": "an example for the documentation of the API",
+    "settings/kubernetes.py": "`kubernetes` is also the name of its table in the settings",
     "model/policy.py": "`queue` is also a way to deal with overlap",
     "web/definition.py": "`queue` is also a way to deal with overlap",
     "brokers/sqs.py": "`queue` is what SQS calls its topics",

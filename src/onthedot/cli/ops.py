@@ -225,7 +225,7 @@ def abort(operation: Operation, as_json: AsJson = False, server: Server = None, 
 
 @group.command("pause")
 def pause_(operation: Operation, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """Let a bulk operation rest after its current portion, until it is resumed or aborted."""
+    """Pause a bulk operation after its current portion, until it is resumed or aborted."""
     with connected(server, key) as client:
         paused = client.pause_operation(operation)
     print_json(paused) if as_json else say(one_line(paused))
@@ -233,7 +233,7 @@ def pause_(operation: Operation, as_json: AsJson = False, server: Server = None,
 
 @group.command("resume")
 def resume(operation: Operation, as_json: AsJson = False, server: Server = None, key: ApiKey = None) -> None:
-    """Go on with a bulk operation that was paused."""
+    """Resume a paused bulk operation."""
     with connected(server, key) as client:
         resumed = client.resume_operation(operation)
     print_json(resumed) if as_json else say(one_line(resumed))

@@ -111,7 +111,8 @@ async def abort_operation(request: Request) -> HttpResponse:
 async def pause_operation(request: Request) -> HttpResponse:
     """Pause a bulk operation.
 
-    It rests after the current portion, also across restarts of the server, until it is resumed or aborted.
+    It stops after the current portion and stays paused, also across restarts of the server, until it is resumed or
+    aborted.
     """
     return responses.json(await service_of(request).pause_operation(*await _asked(request)))
 
@@ -130,7 +131,7 @@ async def pause_operation(request: Request) -> HttpResponse:
 async def resume_operation(request: Request) -> HttpResponse:
     """Resume a bulk operation.
 
-    It goes on where it was paused.
+    It continues where it was paused.
     """
     return responses.json(await service_of(request).resume_operation(*await _asked(request)))
 

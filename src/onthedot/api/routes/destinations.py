@@ -51,7 +51,7 @@ async def get_destination(request: Request) -> HttpResponse:
     "GET", "/v1/destinations/{scheme}/{host}", "read", group="Cluster", answers={200: DestinationDetail}, listed=False
 )
 async def get_destination_with_slashes(request: Request) -> HttpResponse:
-    """The same: on the way here `%2F%2F` became a slash."""
+    """The same, for proxies that replace `%2F%2F` by a slash."""
     return await _answer(request)
 
 

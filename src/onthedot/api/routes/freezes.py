@@ -70,7 +70,7 @@ async def resume_installation(request: Request) -> HttpResponse:
     """Resume the whole installation.
 
     Slots missed during the pause are not run, they are recorded as skipped with the reason `paused`; one-off runs and
-    retries are made up for. Jobs that were paused by themselves stay paused.
+    retries start late. Jobs that were paused individually stay paused.
     """
     await read_optional_json(request, EmptyBody)
     await service_of(request).unfreeze(tenant_of(request), await idempotency_key(request))

@@ -59,11 +59,11 @@ class AsyncOperations(AsyncArea):
         return await self._move_operation(operation_id, "abort", idempotency_key)
 
     async def pause_operation(self, operation_id: int, *, idempotency_key: str | None = None) -> BulkOperation:
-        """Let a bulk operation rest after its current portion."""
+        """Pause a bulk operation after its current portion."""
         return await self._move_operation(operation_id, "pause", idempotency_key)
 
     async def resume_operation(self, operation_id: int, *, idempotency_key: str | None = None) -> BulkOperation:
-        """Go on with a bulk operation that was paused."""
+        """Resume a paused bulk operation."""
         return await self._move_operation(operation_id, "resume", idempotency_key)
 
     async def _move_operation(self, operation_id: int, verb: str, idempotency_key: str | None) -> BulkOperation:

@@ -27,7 +27,7 @@ async def destination(request: Request) -> HttpResponse:
 
 @page("/destinations/{scheme}/{host}")
 async def destination_with_slashes(request: Request) -> HttpResponse:
-    """The same: on the way here `%2F%2F` became a slash."""
+    """The same, for proxies that replace `%2F%2F` by a slash."""
     return await _show(request)
 
 
