@@ -333,6 +333,20 @@ async def test_one_of_another_installation_is_not_ours(engine: Engine):
     assert engine.is_stopped(theirs.name)
 
 
+async def test_what_never_reached_the_engine_need_not_be_stopped(engine: Engine):
+    """Or a time-out would wait for the engine, and say in the end that the work may still be running."""
+    async with engine.node() as kind:
+        await engine.server.stop()
+        late = Watched(kind, engine, timeout=5.0)
+        await until(lambda: late.said, "it did not reach the engine, and waits until it tries again")
+        gave_up = await asyncio.wait_for(late.stopped("timeout"), run.STOP_WITHIN / 2)
+        assert gave_up.outcome is not None
+        error = str(gave_up.outcome.error)
+        assert error.startswith("not started within 5 s: ")
+        assert "does not answer: " in error
+        await engine.server.start()
+
+
 async def test_an_engine_that_is_away_is_waited_for(engine: Engine, monkeypatch: pytest.MonkeyPatch):
     no_time_to_stop(monkeypatch)
     async with engine.node() as kind:
@@ -351,6 +365,9 @@ async def test_an_engine_that_is_away_is_waited_for(engine: Engine, monkeypatch:
         gave_up = await late.stopped("timeout")
         assert gave_up.outcome is not None
         assert str(gave_up.outcome.error).startswith("not started within 5 s: ")
+        assert [text for text in late.said if "does not answer: " in text] == late.said[:1], (
+            "the same trouble is told once"
+        )
         await engine.server.start()
         await starting.runs(engine)
         engine.end(running.name)

@@ -14,7 +14,13 @@ from typing import Any
 from aiobotocore.config import AioConfig
 from aiobotocore.session import get_session
 from aiohttp import ClientError as HttpError
-from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    EndpointConnectionError,
+    HTTPClientError,
+    NoCredentialsError,
+)
 from botocore.loaders import Loader, create_loader
 from botocore.session import Session
 
@@ -58,7 +64,8 @@ async def ask(client: Any, operation: str, arguments: dict[str, Any]) -> dict[st
     except ClientError as error:
         raise _failed(error) from None
     except (BotoCoreError, HTTPClientError, HttpError, OSError) as error:
-        raise AwsFailed(str(error) or type(error).__name__) from None
+        was_sent = not isinstance(error, EndpointConnectionError | NoCredentialsError)
+        raise AwsFailed(str(error) or type(error).__name__, was_sent=was_sent) from None
     return answer
 
 

@@ -23,11 +23,19 @@ _DENIED = ("AccessDenied", "AccessDeniedException")
 
 
 class AwsFailed(Exception):
-    """`code`: AWS's own word, empty if it was not reached. `status`: of HTTP."""
+    """`code`: AWS's own word, empty if it was not reached. `status`: of HTTP. `was_sent`: it may have it."""
 
-    def __init__(self, message: str, code: str = "", status: int | None = None, after_ms: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        code: str = "",
+        status: int | None = None,
+        after_ms: int | None = None,
+        *,
+        was_sent: bool = True,
+    ) -> None:
         super().__init__(message)
-        self.code, self.status, self.after_ms = code, status, after_ms
+        self.code, self.status, self.after_ms, self.was_sent = code, status, after_ms, was_sent
 
     @property
     def is_login(self) -> bool:

@@ -11,11 +11,23 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-__all__ = ["AlreadyThere", "EngineDown", "Execution", "NewExecution", "StartRefused", "WorkflowEngine"]
+__all__ = [
+    "AlreadyThere",
+    "EngineDown",
+    "EngineNotReached",
+    "Execution",
+    "NewExecution",
+    "StartRefused",
+    "WorkflowEngine",
+]
 
 
 class EngineDown(Exception):
     """It was not reached, or is not able to answer now: nobody knows whether it did what it was asked."""
+
+
+class EngineNotReached(EngineDown):
+    """There was no connection over which it could have been asked."""
 
 
 class StartRefused(Exception):

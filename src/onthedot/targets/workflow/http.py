@@ -11,7 +11,7 @@ import msgspec
 
 from onthedot.errors import SettingsError
 from onthedot.settings import WorkflowSetting
-from onthedot.targets.workflow.engine import EngineDown, StartRefused
+from onthedot.targets.workflow.engine import EngineDown, EngineNotReached, StartRefused
 
 if TYPE_CHECKING:
     import aiohttp
@@ -56,7 +56,7 @@ class EngineApi:
         try:
             headers = self._login() if login else {}
         except SettingsError as error:
-            raise EngineDown(str(error)) from None
+            raise EngineNotReached(str(error)) from None
         data = None if body is None else msgspec.json.encode(body)
         if data is not None:
             headers["content-type"] = "application/json"
@@ -73,6 +73,8 @@ class EngineApi:
                 status = answer.status
         except TimeoutError:
             raise EngineDown(f"no answer within {WITHIN:g} s") from None
+        except aiohttp.ClientConnectorError as error:
+            raise EngineNotReached(str(error)) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise EngineDown(str(error) or type(error).__name__) from None
         if len(raw) > LARGEST:

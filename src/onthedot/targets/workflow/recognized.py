@@ -13,7 +13,7 @@ from typing import Any
 from onthedot.settings import WorkflowSetting
 from onthedot.targets.workflow.airflow import Airflow
 from onthedot.targets.workflow.argo import Argo
-from onthedot.targets.workflow.engine import EngineDown, Execution, NewExecution, StartRefused
+from onthedot.targets.workflow.engine import EngineDown, EngineNotReached, Execution, NewExecution, StartRefused
 from onthedot.targets.workflow.http import EngineApi
 
 __all__ = ["RecognizedEngine"]
@@ -38,7 +38,10 @@ class RecognizedEngine:
         return f"{dag[0]}, and {template[0]}", f"Airflow: {dag[1]}; Argo: {template[1]}"
 
     async def start(self, new: NewExecution) -> None:
-        engine = await self._engine()
+        try:
+            engine = await self._engine()
+        except EngineDown as down:
+            raise EngineNotReached(str(down)) from None  # it was asked for nothing but its name
         if problem := engine.problem(new.workflow):
             raise StartRefused(f"{new.workflow[:200]!r} is {problem[0]}")
         await engine.start(new)

@@ -22,6 +22,7 @@ from onthedot.targets.coroutine import take_cancel
 from onthedot.targets.workflow.engine import (
     AlreadyThere,
     EngineDown,
+    EngineNotReached,
     Execution,
     NewExecution,
     StartRefused,
@@ -84,8 +85,10 @@ class WorkflowRun:
         self._call, self._target, self._engine, self._watch = call, target, engine, watch
         self._installation, self._clock = installation, clock
         self._stage = "looking for its execution"
+        self._trouble: str | None = None  # with the start, that was told
         self._began: float | None = None
         self._is_asked_for = False  # its start: it may be there, whatever is answered now
+        self._may_be_there = call.adopted
 
     async def carry_out(self) -> Outcome | Ended:
         try:
@@ -102,7 +105,7 @@ class WorkflowRun:
         except NoExecution as why:
             return why.outcome
         except asyncio.CancelledError:
-            if self._call.stopped in _KILLS:
+            if self._call.stopped in _KILLS and self._may_be_there:
                 await self._stop(new.workflow, new.name)
             if self._call.stopped == "timeout" and self._began is None and not self._call.adopted:
                 error = f"not started within {self._call.timeout:g} s: {self._stage}"
@@ -127,9 +130,9 @@ class WorkflowRun:
                     return await self._ask_once(new)
                 except EngineDown as down:
                     stage = f"{self._engine.title} at {self._engine.address} does not answer: {down}"
-                    if stage != self._stage:
+                    if stage != self._trouble:
                         self._say(stage)
-                    self._stage = stage
+                    self._stage = self._trouble = stage
                     self._watch.outages.tell(new.name, str(down))
                 except StartRefused as refused:
                     error = f"not started: {self._engine.title}: {refused}"
@@ -152,9 +155,13 @@ class WorkflowRun:
                 raise NoExecution(Outcome(kind="unknown", error=error))
         if call.stopped is None and not call.may_begin():
             raise NoExecution(NOT_BEGUN)
-        self._stage = f"starting an execution on {self._engine.title}"
+        self._stage = self._trouble or f"starting an execution on {self._engine.title}"
+        was_there, self._may_be_there = self._may_be_there, True
         try:
             await self._engine.start(new)
+        except EngineNotReached:
+            self._may_be_there = was_there
+            raise
         except AlreadyThere:  # by us, if an answer was lost or another node had it before
             self._is_asked_for = True
             found = await self._seen(new)

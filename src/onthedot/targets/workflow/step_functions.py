@@ -16,7 +16,14 @@ from onthedot.settings import AwsSetting
 from onthedot.targets.aws.failure import AwsFailed
 from onthedot.targets.aws.service import AwsService
 from onthedot.targets.workflow.account import found_account
-from onthedot.targets.workflow.engine import AlreadyThere, EngineDown, Execution, NewExecution, StartRefused
+from onthedot.targets.workflow.engine import (
+    AlreadyThere,
+    EngineDown,
+    EngineNotReached,
+    Execution,
+    NewExecution,
+    StartRefused,
+)
 
 __all__ = ["StepFunctions"]
 
@@ -151,6 +158,8 @@ def _told(failed: AwsFailed) -> EngineDown | StartRefused:
         return MachineMissing(str(failed))
     if failed.is_login:
         return StartRefused(str(failed), retryable=True)
+    if not failed.was_sent:
+        return EngineNotReached(str(failed))
     return EngineDown(str(failed)) if failed.retryable else StartRefused(str(failed))
 
 
