@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from examples.demo.company import jobs_of_the_company
 from examples.demo.place import HERE, open_place
 from examples.demo.seeding import seed
 from onthedot.clock import SystemClock
@@ -34,3 +41,10 @@ async def test_the_past_of_the_company_holds(store_url, tmp_path, monkeypatch):
         assert sum(row.firings for row in counted.rows) > made.runs * 0.9
     finally:
         await prepared.close()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/dashboard.md"])
+def test_the_manual_says_how_many_jobs_it_has(page):
+    jobs = list(jobs_of_the_company(defaultdict(lambda: 1), SystemClock().now_ms(), scripts=True))
+    told = re.findall(r"make demo`[^.]*?(\d+) jobs", (Path(__file__).parents[2] / page).read_text())
+    assert told == [str(len(jobs))]
