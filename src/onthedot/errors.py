@@ -67,6 +67,9 @@ __all__ = [
 ]
 
 
+NOTED_MOST = 10
+
+
 class FieldProblem(msgspec.Struct, frozen=True, kw_only=True):
     """One invalid field: its path, what is wrong, what was given and what is accepted.
 
@@ -93,6 +96,10 @@ class Invalid(OnTheDotError):
     def __init__(self, problems: Sequence[FieldProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("; ".join(f"{p.path}: {p.message}" for p in self.problems))
+        for problem in self.problems[:NOTED_MOST]:  # a traceback shows them; whoever formats the error has the problems
+            if problem.accepted is not None:
+                given = "" if problem.given is None else f" (given: {problem.given!r})"
+                self.add_note(f"{problem.path}: accepted: {problem.accepted}{given}")
 
     @classmethod
     def one(cls, path: str, message: str, *, given: Any = None, accepted: str | None = None) -> Invalid:

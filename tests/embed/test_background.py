@@ -7,6 +7,7 @@ import logging
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -282,8 +283,10 @@ def test_listeners_hear_what_becomes_of_runs(scheduler: Scheduler, caplog: pytes
     assert all(notice.error == "ValueError: no luck" for _, notice in told)
     assert heard.empty()
     assert "the listener's own mistake" in caplog.text
-    with pytest.raises(Invalid, match="not an event"):
+    with pytest.raises(Invalid, match="not an event") as wrong:
         scheduler.on("finished", done)  # type: ignore[call-overload]
+    told = "".join(traceback.format_exception_only(wrong.value))
+    assert "on: accepted: done, failed, dead, late (given: 'finished')" in told, "in a traceback, too"
 
 
 def test_late_runs_are_told(sqlite_url: str):

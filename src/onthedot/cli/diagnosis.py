@@ -97,7 +97,7 @@ def _jobs_file(settings: Settings) -> list[Finding]:
         return [wrong("jobs file", str(error), "fix the file; it is not applied until it is valid")]
     if jobs is None:
         return []
-    found = ok("jobs file", f"{settings.jobs_file_path}: {len(jobs.specs)} jobs")
+    found = ok("jobs file", f"{settings.jobs_file_path}: {len(jobs.specs)} job{'s' if len(jobs.specs) != 1 else ''}")
     advice = "correct the name, or install it on this node; modules of functions may also be next to the jobs file"
     return [
         found,

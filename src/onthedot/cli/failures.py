@@ -7,7 +7,6 @@ from onthedot.errors import (
     Invalid,
     NotOnTheDot,
     OnTheDotError,
-    StoreInUse,
     StoreUnavailable,
     Unauthorized,
     Unreachable,
@@ -26,7 +25,6 @@ _ADVICE: dict[type[OnTheDotError], str] = {
     Forbidden: "Use a key with a wider scope. To create one, use an admin key: `onthedot keys create --name me --scope "
     "admin --url … --key …`. Without one, create a key in the store with --store (on SQLite, stop the server first).",
     StoreUnavailable: "Run `onthedot doctor` to diagnose the problem.",
-    StoreInUse: "Stop the other process, or use its API with --url.",
 }
 
 
