@@ -155,6 +155,9 @@ async def test_selected_jobs_are_asked_about_and_then_acted_on_by_an_operation(s
     assert (fast.status_code, 'aria-describedby="e-rate"' in fast.text) == (422, True)
     slow = await _carry_out(site, app, {**chosen, "verb": "resume", "rate": "7"}, "Resuming 2 jobs")
     assert "at most 7 per second" in slow
+    await _carry_out(site, app, {**chosen, "verb": "resume"}, "Resuming 2 jobs")
+    (again,) = (await site.get("/v1/operations?limit=1")).json()["items"]
+    assert '2<div class="sub">not paused</div>' in (await site.get(f"/operations/{again['id']}")).text
     none = await site.post("/jobs/selected", data={**chosen, "verb": "tag", "confirmed": "true"})
     assert (none.status_code, "Has no tag; accepted: tags to add" in none.text) == (422, True)
     for verb, told in (("resume", "Resuming 2 jobs"), ("run", "Running 2 jobs"), ("delete", "Deleting 2 jobs")):

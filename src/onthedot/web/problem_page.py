@@ -27,6 +27,7 @@ LISTS = (
     ("/runs", "All runs"),
     ("/operations", "All operations"),
     ("/nodes", "All nodes"),
+    ("/destinations", "All destinations"),
     ("/settings", "Settings"),
 )
 """Where to go on from the address of something that is not there."""

@@ -209,9 +209,7 @@ def _at_chosen_time(checked: FormCheck, typed: Typed) -> FormCheck:
     chosen = f"schedule.{typed.texts.get(SCHEDULE_KIND, '')}"
     entry = next((each for each in SCHEDULE if each.path == chosen), SCHEDULE[0])
     problems = tuple(
-        msgspec.structs.replace(problem, path=entry.path, accepted=entry.help)
-        if problem.path == "schedule"
-        else problem
+        msgspec.structs.replace(problem, path=entry.path, accepted=None) if problem.path == "schedule" else problem
         for problem in checked.problems
     )
     return msgspec.structs.replace(checked, problems=problems)

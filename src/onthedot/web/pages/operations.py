@@ -64,6 +64,16 @@ async def operations(request: Request) -> HttpResponse:
     )
 
 
+WHY_SKIPPED = {
+    "pause": "paused already, or ended",
+    "resume": "not paused",
+    "tag": "nothing to change",
+    "backfill": "nothing missing",
+    "redrive": "no dead letter any more",
+    "discard": "no dead letter any more",
+}
+
+
 @page("/operations/{operation_id}")
 async def operation_page(request: Request) -> HttpResponse:
     """The progress of an operation."""
@@ -79,6 +89,7 @@ async def operation_page(request: Request) -> HttpResponse:
         percent=_percent(found),
         of_letters=found.verb in DEAD_VERBS,
         by_slot=_by_slot(found),
+        why_skipped=WHY_SKIPPED.get(found.verb),
         shows=_shows(found),
         asked_for=_told(found.filter or {}),
         params=_told(found.params),
