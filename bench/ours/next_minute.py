@@ -23,7 +23,7 @@ from onthedot.plan import LOOKAHEAD_MS, on_time_share
 from onthedot.store.postgres.driver import NOW, SESSION
 from onthedot.store.postgres.transaction import flat
 from onthedot.store.queries import Queries
-from onthedot.store.runs.look import Offered, patience
+from onthedot.store.runs.look import Offered, margins
 from onthedot.store.shapes import Rows
 
 __all__ = ["next_minute", "steps"]
@@ -96,7 +96,7 @@ def _questions(day: Day) -> list[Question]:
     queries = Queries("postgres", AT)
     claim = queries["claim_free"]
     minute = day.pending // (HOURS * HOUR // MINUTE)
-    soon, leave = patience(LOOKAHEAD_MS, None)
+    soon, leave = margins(LOOKAHEAD_MS, None)
     offered = Rows([Offered(offer, 0) for offer in OFFERS])
 
     def claimed(most: int) -> Callable[[int], Sequence[Any]]:

@@ -65,8 +65,8 @@ async def test_a_connection_lost_while_it_is_set_up_is_trouble_not_a_mistake(
     """It was taken for a mistake of ours, and the node stopped."""
     store = await open_store(postgres_url)
     try:
-        await store.driver._lender._pool.expire_connections()  # type: ignore[attr-defined]  # the next one is a new one
-        store.driver._lender._drop_all(store.driver._lender._kept[-1])  # type: ignore[attr-defined]
+        await store.driver._connections._pool.expire_connections()  # type: ignore[attr-defined]  # the next one is a new one
+        store.driver._connections._drop_all(store.driver._connections._kept[-1])  # type: ignore[attr-defined]
         monkeypatch.setattr("onthedot.store.postgres.driver.tell_arrays", _hang_up)
         with pytest.raises(StoreUnavailable, match="lost during setup"):
             await store.list_jobs(1, JobFilter())

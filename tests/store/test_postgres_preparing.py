@@ -28,7 +28,7 @@ async def test_a_lock_is_let_go_of_between_preparing_and_executing(driver: Any, 
     """There the transaction does not count as idle."""
     other = await asyncpg.connect(postgres_url)
     try:
-        async with driver._lender.lend() as frozen:
+        async with driver._connections.use() as frozen:
             await frozen.execute(f"BEGIN; {LOCK}")
             await frozen.prepare("SELECT 1")
             state = "SELECT state FROM pg_stat_activity WHERE pid = $1"
@@ -65,7 +65,7 @@ async def test_on_a_new_connection_all_is_prepared_before_it_begins(
     monkeypatch.setattr(asyncpg.Connection, "_get_statement", noted)
     await driver.transact(make())
     assert len(inside) == 2, "the first time nobody knows"
-    driver._lender._drop_all(next(iter(driver._lender._kept)))
+    driver._connections._drop_all(next(iter(driver._connections._kept)))
     inside.clear()
     await driver.transact(make())
     await driver.transact(make())

@@ -68,7 +68,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._held = b""  # came, and waits until what was asked before it is answered
         self._resuming: asyncio.Handle | None = None
         self._deaf = False
-        self._patience: asyncio.TimerHandle | None = None
+        self._head_deadline: asyncio.TimerHandle | None = None
         self._unread: tuple[int, float] | None = None  # bytes of answers that were not taken, since when
         self._leaving_since: float | None = None
         self._is_last = False  # what is received: it was answered with "connection: close", and is thrown away
@@ -137,7 +137,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._parse(data[start:end])
             start = end
         self.received()
-        if self._in_headers and self._patience is None and self._idle() and self.timeout_keep_alive_task is None:
+        if self._in_headers and self._head_deadline is None and self._idle() and self.timeout_keep_alive_task is None:
             self._await_headers()
 
     def received(self) -> None:
@@ -333,14 +333,14 @@ class GuardedProtocol(HttpToolsProtocol):
         return math.inf if self._unread is None else self._unread[1]
 
     def _await_headers(self) -> None:
-        self._patience = self.loop.call_later(HEADER_SECONDS, self._headers_are_late)
+        self._head_deadline = self.loop.call_later(HEADER_SECONDS, self._headers_are_late)
 
     def _headers_are_late(self) -> None:
-        self._patience = None
+        self._head_deadline = None
         if self._in_headers and self._idle():
             self.transport.close()
 
     def _stop_waiting(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+        if self._head_deadline is not None:
+            self._head_deadline.cancel()
+            self._head_deadline = None

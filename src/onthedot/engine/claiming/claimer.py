@@ -116,13 +116,13 @@ class Claimer:
             return
         self._look_times.after_claim(pool, self._policy.claimed(pool, limit, claim))
 
-    async def close(self, patience: float) -> None:
+    async def close(self, within: float) -> None:
         """No more questions. One under way is waited for; if it gets no answer for so many seconds, what it brings is
         left to whoever finds us gone."""
         self._closed = True
         question = self._question
         if question is not None:
-            await at_most(self._clock, patience, asyncio.wait([question]))
+            await at_most(self._clock, within, asyncio.wait([question]))
             question.cancel()
 
     def _ask(self, question: Callable[[], Awaitable[Answer]]) -> None:

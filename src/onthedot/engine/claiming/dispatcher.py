@@ -16,7 +16,7 @@ from onthedot.engine.claiming.claimer import Claimer
 from onthedot.engine.claiming.due_heap import DueHeap
 from onthedot.engine.claiming.node_offers import NodeOffers
 from onthedot.engine.claiming.start_queue import StartQueue
-from onthedot.engine.claiming.waiting_runs import Next, Patience, WaitingRuns
+from onthedot.engine.claiming.waiting_runs import Next, WaitingRuns, WaitState
 from onthedot.engine.mailbox import Mailbox
 from onthedot.engine.messages import (
     ROOM_FREED,
@@ -138,12 +138,12 @@ class Dispatcher:
 
     def _waited(self, run: ClaimedRun, pool: SlotPool, now: int) -> bool:
         """Whether it has waited here for a slot: now it waits on, or goes back to the store."""
-        patience = self._waiting.patience(run, pool, now)
-        if patience is Patience.NO_SLOT:
+        state = self._waiting.due_again(run, pool, now)
+        if state is WaitState.NO_SLOT:
             self._return(run, pool)
-        elif patience is Patience.NO_ROOM:
+        elif state is WaitState.NO_ROOM:
             self._turn_away(run, pool, self._destinations.of(run))
-        return patience is not Patience.NOT_WAITING
+        return state is not WaitState.NOT_WAITING
 
     def _start(self, run: ClaimedRun, pool: SlotPool, now: int, ready: list[Monitor], *, waited: bool = False) -> None:
         """It gets its slot; what can begin without asking the store is added to `ready`. `waited`: for its destination
@@ -329,11 +329,11 @@ class Dispatcher:
 
     # stopping
 
-    async def close(self, patience: float) -> None:
+    async def close(self, within: float) -> None:
         """No more claims (one under way is waited for); what is held ahead goes back now, so that other nodes can fire
         it on time."""
         self.closed = True
-        await self._claimer.close(patience)
+        await self._claimer.close(within)
         for message in self.mailbox.take_all():
             self.handle(message)
         self._waiting.clear()

@@ -1,5 +1,5 @@
 """Runs whose instant has come and that can't start: there is no slot, or their destination has no room. They wait here
-for a moment, each in the due heap too, until its patience ends.
+for a moment, each in the due heap too, until its wait is over.
 
 It starts nothing: it says who is next, and the Dispatcher starts them one by one, because each start changes what room
 there is.
@@ -18,17 +18,17 @@ from onthedot.engine.running.slot_pool import SlotPool
 from onthedot.engine.tuning import NO_SLOT_MS, PLACE_SOON_MS
 from onthedot.model.run import ClaimedRun
 
-__all__ = ["Patience", "WaitingRuns"]
+__all__ = ["WaitState", "WaitingRuns"]
 
 Next = tuple[ClaimedRun, CallPlace | None, Admission]
 """Who waits no more, whom it calls, and whether it may: GO, then it has a slot if it takes it now; or SHUT."""
 
 
-class Patience(Enum):
+class WaitState(Enum):
     """Of a run that the due heap brings."""
 
     NOT_WAITING = auto()  # it has just come due
-    LEFT = auto()
+    WAITS_ON = auto()
     NO_SLOT = auto()  # it waited in vain, and not for its destination: another node may have a slot
     NO_ROOM = auto()  # its destination does not get through those that wait for it
 
@@ -46,10 +46,10 @@ class WaitingRuns:
     def add(self, run: ClaimedRun, pool: SlotPool, now: int, place: CallPlace | None = None) -> None:
         """It waits for a slot, or for room at `place`."""
         self._waiters.add(pool.name if place is None else place.requires, run)
-        patience = NO_SLOT_MS
+        wait_ms = NO_SLOT_MS
         if place is not None and self._destinations.keeps_up(place, len(self._waiters[place.requires]), sure=True):
-            patience = PLACE_SOON_MS
-        self._due_heap.push(run, now + patience)
+            wait_ms = PLACE_SOON_MS
+        self._due_heap.push(run, now + wait_ms)
 
     def drop(self, run: ClaimedRun, pool: SlotPool) -> None:
         """Nobody wants it to start any more."""
@@ -61,23 +61,23 @@ class WaitingRuns:
     def clear(self) -> None:
         self._waiters.clear()
 
-    def patience(self, run: ClaimedRun, pool: SlotPool, now: int) -> Patience:
+    def due_again(self, run: ClaimedRun, pool: SlotPool, now: int) -> WaitState:
         """The heap has brought it. If it waits and may wait on, it is in the heap again; else it waits no more."""
         if self._waiters.drop(pool.name, run.id):
             pool.stuck()
-            return Patience.NO_SLOT
+            return WaitState.NO_SLOT
         place = self._destinations.of(run)
         if place is None or run.id not in (waiting := self._waiters.get(place.requires, {})):
-            return Patience.NOT_WAITING
+            return WaitState.NOT_WAITING
         has_room = self._destinations.admits(place, pool) is Admission.GO
         if not has_room and place.breaker.since is None and self._destinations.keeps_up(place, len(waiting)):
             self._due_heap.push(run, now + NO_SLOT_MS)
-            return Patience.LEFT
+            return WaitState.WAITS_ON
         self._waiters.drop(place.requires, run.id)
         if has_room:  # what it lacks is a slot
             pool.stuck()
-            return Patience.NO_SLOT
-        return Patience.NO_ROOM
+            return WaitState.NO_SLOT
+        return WaitState.NO_ROOM
 
     def all_next(self) -> Iterator[tuple[SlotPool, Next]]:
         """Those of every pool and destination."""

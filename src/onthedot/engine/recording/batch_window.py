@@ -2,7 +2,7 @@
 
 A statement and its commit cost the node and the database more than what is in it: after a rest of 10 ms one result took
 773 µs of both together, two took 928 and three 955. But what was answered and is not yet written is sent again if the
-process is killed. So one waits for others only if something fires within its patience, and no longer than that; and how
+process is killed. So one waits for others only if something fires within its time, and no longer than that; and how
 many wait at once is bounded too, whatever the rate.
 """
 
@@ -36,7 +36,7 @@ class BatchWindow:
         self._time = time
         self._gathered = 0
 
-    def patience(self, first: RecorderMessage) -> float:
+    def seconds(self, first: RecorderMessage) -> float:
         """Seconds that it may wait for others. None is waited for unless something is about to fire."""
         self._gathered = 1
         longest = self._longest(first)

@@ -84,8 +84,8 @@ class Recorder:
             await self._close_one_offs()
         first = await self.mailbox.take()
         self._sort([first])
-        if not self.mailbox and (patience := self._batch_window.patience(first)):
-            await self._wait_for_others(patience)
+        if not self.mailbox and (seconds := self._batch_window.seconds(first)):
+            await self._wait_for_others(seconds)
         wait = self._wrote_at + WRITE_GAP - self._clock.monotonic()
         if wait > 0 and len(self.mailbox) < WRITE_NOW:
             await self._clock.sleep(wait)
@@ -95,9 +95,9 @@ class Recorder:
             await self._clock.sleep(self._backoff.delay())
         self._written.set()
 
-    async def _wait_for_others(self, patience: float) -> None:
+    async def _wait_for_others(self, seconds: float) -> None:
         try:
-            async with self._clock.timeout(patience):
+            async with self._clock.timeout(seconds):
                 await self.mailbox.until(self._batch_window.enough)
         except TimeoutError:
             pass

@@ -217,8 +217,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
             self._withdrawn()
         elif answer is Stop.STOPPING and not self._is_stopping:
             self._is_stopping = True
-            patience = self._kind.profile.stop_within
-            self._set_deadline(self._context.clock.monotonic() + patience, self._give_up)
+            within = self._kind.profile.stop_within
+            self._set_deadline(self._context.clock.monotonic() + within, self._give_up)
 
     def lose_lease(self) -> None:
         """Unless it has ended and only waits to be written, or goes on by itself: then it can't run twice. May be said

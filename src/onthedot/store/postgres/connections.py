@@ -1,4 +1,4 @@
-"""Who has which connection: lent for a transaction or a statement, kept at hand for the next, hung up when silent."""
+"""Who has which connection: taken for a transaction or a statement, kept at hand for the next, hung up when silent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import asyncpg
 
 from onthedot.store.postgres.errors import AWAY, unavailable
 
-__all__ = ["KEPT", "PATIENCE", "Lender", "Loan"]
+__all__ = ["KEPT", "PATIENCE", "ConnectionUse", "StoreConnections"]
 
 KEPT = 4
 """Connections that are not given back to the pool after each use."""
@@ -22,8 +22,8 @@ given up and the next try takes a new one: what waits behind it to be recorded i
 Doubled each time, up to the deadline of all calls, so that a database which is merely slow gets through."""
 
 
-class Lender:
-    """`async with lender.lend() as connection`. Connection trouble comes out as StoreUnavailable."""
+class StoreConnections:
+    """`async with connections.use() as connection`. Connection trouble comes out as StoreUnavailable."""
 
     def __init__(self, pool: Any, timeout: float) -> None:
         self._pool = pool
@@ -34,11 +34,11 @@ class Lender:
         self._closing = False
         self._patience = min(PATIENCE, timeout)
 
-    def lend(self, *, watched: bool = False) -> Loan:
+    def use(self, *, watched: bool = False) -> ConnectionUse:
         """`watched`: hung up when all that is done on it takes longer than our patience. (No scope that cancels: the
         rollback would wait for the same silence.) At the end of our patience it is the deadline of each call that
         counts, which also tells the server to stop: nothing piles up there before a lock."""
-        return Loan(self, self._patience if watched and self._patience < self._timeout else None)
+        return ConnectionUse(self, self._patience if watched and self._patience < self._timeout else None)
 
     def in_background(self, ending: Any) -> asyncio.Future[None]:
         """Waited for when all is closed."""
@@ -107,53 +107,53 @@ class Lender:
         self.in_background(self._pool.expire_connections())
 
 
-class Loan:
+class ConnectionUse:
     """One connection for a while. A class and not a generator: every statement goes through it."""
 
-    __slots__ = ("_began", "_connection", "_lender", "_patience", "_watch")
+    __slots__ = ("_began", "_connection", "_connections", "_patience", "_watch")
 
-    def __init__(self, lender: Lender, patience: float | None) -> None:
-        self._lender = lender
+    def __init__(self, connections: StoreConnections, patience: float | None) -> None:
+        self._connections = connections
         self._patience = patience
         self._watch: asyncio.TimerHandle | None = None
         self._began = 0.0
 
     async def __aenter__(self) -> Any:
-        lender = self._lender
+        connections = self._connections
         try:
-            self._connection = connection = await lender._acquire()
+            self._connection = connection = await connections._acquire()
         except AWAY as error:
             raise _away(error) from error
         except asyncpg.InterfaceError as error:
-            if lender._pool.is_closing():
+            if connections._pool.is_closing():
                 raise unavailable(error) from error
             raise
         loop = asyncio.get_running_loop()
         self._began = loop.time()
         if self._patience is not None:
-            self._watch = loop.call_later(self._patience, lender._hang_up, connection)
+            self._watch = loop.call_later(self._patience, connections._hang_up, connection)
         return connection
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        lender, connection = self._lender, self._connection
+        connections, connection = self._connections, self._connection
         if self._watch is not None:
             self._watch.cancel()
         if error is None:
-            lender._answered(asyncio.get_running_loop().time() - self._began)
-            await lender._give_back(connection)
+            connections._answered(asyncio.get_running_loop().time() - self._began)
+            await connections._give_back(connection)
             return
         if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
-            lender._leave_standby(connection)
+            connections._leave_standby(connection)
         # Else a slip of ours. Hung up between preparing and binding, asyncpg itself trips over the missing protocol.
         lost = isinstance(error, (asyncpg.InterfaceError, AttributeError)) and _gone(connection)
-        await lender._release(connection)
+        await connections._release(connection)
         if lost:
             raise _away(ConnectionError("connection lost")) from error
         if isinstance(error, AWAY):
             raise _away(error) from error
-        if isinstance(error, asyncpg.InterfaceError) and lender._pool.is_closing():
+        if isinstance(error, asyncpg.InterfaceError) and connections._pool.is_closing():
             raise unavailable(error) from error
 
 

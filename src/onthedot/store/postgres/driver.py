@@ -18,7 +18,7 @@ from onthedot.store.driver import Collision, Row, Transaction
 from onthedot.store.postgres.address import Address, parse_address
 from onthedot.store.postgres.arrays import tell_arrays
 from onthedot.store.postgres.connecting import PostgresConnector
-from onthedot.store.postgres.connections import Lender
+from onthedot.store.postgres.connections import StoreConnections
 from onthedot.store.postgres.errors import AWAY, is_again, unavailable
 from onthedot.store.postgres.hints import CHANNEL, HintListener, Notifier
 from onthedot.store.postgres.limits import limit_transactions
@@ -66,7 +66,7 @@ class PostgresDriver:
         self._looked_at = 0.0
         self.queries = Queries("postgres", now, now_us=NOW_US if now is NOW else None)
         self._preparer = Preparer()
-        self._lender = Lender(pool, address.timeout)
+        self._connections = StoreConnections(pool, address.timeout)
         self._room = Room(address, self.transaction)
         self._notifier = Notifier(self._send)
         self._settings = _local_settings(address)
@@ -138,7 +138,7 @@ class PostgresDriver:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        async with self._lender.lend() as connection, self._begun(connection) as transaction:
+        async with self._connections.use() as connection, self._begun(connection) as transaction:
             yield transaction
 
     @asynccontextmanager
@@ -165,7 +165,7 @@ class PostgresDriver:
             await self._lineage.check(connection)
 
     async def check_lineage(self) -> None:
-        async with self._lender.lend() as connection, self._begun(connection):
+        async with self._connections.use() as connection, self._begun(connection):
             await self._lineage.check(connection)
 
     async def transact_slow(self, body: Callable[[Transaction], Awaitable[T]]) -> T:
@@ -175,7 +175,7 @@ class PostgresDriver:
         used = self._preparer.used_by(body)
 
         async def attempt() -> T:
-            async with self._lender.lend(watched=repeatable) as connection:
+            async with self._connections.use(watched=repeatable) as connection:
                 if not self.address.pooled:  # a pooler hands connections on: nothing stays prepared
                     await self._preparer.prepare(connection, body, self.address.timeout)
                 async with self._begun(connection, used=used) as transaction:
@@ -190,7 +190,7 @@ class PostgresDriver:
         text, given = self.queries[name], flat(args)
 
         async def attempt() -> Sequence[Row]:
-            async with self._lender.lend(watched=repeatable) as connection:
+            async with self._connections.use(watched=repeatable) as connection:
                 found: Sequence[Row] = await connection.fetch(text, *given, timeout=self.address.timeout)
                 return found
 
@@ -220,7 +220,7 @@ class PostgresDriver:
         if self.address.pooled:  # prepare and execute must reach the same server: only a transaction promises it
             return await self.transact(body, repeatable=watched)
         try:
-            async with self._lender.lend(watched=watched) as connection:
+            async with self._connections.use(watched=watched) as connection:
                 return await body(PostgresTransaction(connection, self.queries, self.address.timeout))
         except asyncpg.PostgresError as error:
             if isinstance(error, FORBIDDEN):
@@ -232,7 +232,7 @@ class PostgresDriver:
     async def _read_snapshot(self, body: Callable[[Transaction], Awaitable[T]], *, watched: bool) -> T:
         async def attempt() -> T:
             async with (
-                self._lender.lend(watched=watched) as connection,
+                self._connections.use(watched=watched) as connection,
                 self._begun(connection, snapshot=True) as transaction,
             ):
                 return await body(transaction)
@@ -254,7 +254,7 @@ class PostgresDriver:
         def end() -> None:
             if listener in self._listeners:
                 self._listeners.remove(listener)
-                self._lender.in_background(listener.close())
+                self._connections.in_background(listener.close())
 
         return end
 
@@ -280,7 +280,7 @@ class PostgresDriver:
         for listener in self._listeners:
             await listener.close()
         self._listeners.clear()
-        await self._lender.close()
+        await self._connections.close()
 
 
 def _named(address: Address) -> dict[str, str]:

@@ -22,7 +22,7 @@ from onthedot.store.jobs.close_one_offs import OneOffClosing
 from onthedot.store.jobs.taken_slots import may_be_taken, taken_by_next
 from onthedot.store.runs.claim_batch import ClaimBatch
 from onthedot.store.runs.lanes import claim_lanes
-from onthedot.store.runs.look import Looks, Seen, patience, recent
+from onthedot.store.runs.look import Looks, Seen, margins, recent
 from onthedot.store.runs.retry_limits import with_retry_limits
 from onthedot.store.runs.row import ClaimedRow, claimed_run
 from onthedot.store.runs.spec_cache import SpecCache
@@ -113,7 +113,7 @@ class Claims(Looks, OneOffClosing):
             (seen,) = await self.look([offers], level=level, lookahead_ms=lookahead_ms, within_ms=within_ms)
         if seen.nothing:
             return Claim(now=seen.now, runs=[], next_ready=seen.next_ready)
-        key, there, (soon, _) = tuple(offers), seen, patience(lookahead_ms, within_ms)
+        key, there, (soon, _) = tuple(offers), seen, margins(lookahead_ms, within_ms)
 
         async def body(tx: Transaction) -> tuple[Claim, ClaimBatch, list[int], bool]:
             queue = _Queue(tx, node, list(offers), level, there.floor, limit if late is None else late)

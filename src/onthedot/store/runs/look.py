@@ -12,7 +12,7 @@ from onthedot.store.driver import Driver, Row
 from onthedot.store.shapes import Rows, Shape
 from onthedot.store.topic import Topic
 
-__all__ = ["Floor", "Looks", "Seen", "patience", "recent"]
+__all__ = ["Floor", "Looks", "Seen", "margins", "recent"]
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ class Looks(Topic):
         begun = [floor.begin(now) for floor in floors]
         lowest = min(bound for bound, _ in begun)
         offered = Rows([Offered(offer, number) for number, offers in enumerate(pools) for offer in offers])
-        soon, leave = patience(lookahead_ms, within_ms)
+        soon, leave = margins(lookahead_ms, within_ms)
         rows = await self.driver.read(lambda tx: tx.rows("peek", level, soon, lowest, leave, offered), watched=True)
         of_pool = {row["pool"]: row for row in rows}
         seen = [_seen(of_pool[number], *floor) for number, floor in enumerate(begun)]
@@ -115,7 +115,7 @@ def recent(memory: dict[tuple[str, ...], T], key: tuple[str, ...], new: T) -> T:
     return found
 
 
-def patience(lookahead_ms: int, within_ms: int | None) -> tuple[int, int]:
+def margins(lookahead_ms: int, within_ms: int | None) -> tuple[int, int]:
     """How soon a run that may be held ahead is looked for, and within how long one must be due lest all are left."""
     return (lookahead_ms // 2, _NOTHING) if within_ms is None else (within_ms, within_ms)
 

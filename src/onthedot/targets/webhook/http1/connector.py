@@ -170,8 +170,8 @@ class Connector:
             while waiting or trying:
                 if waiting:
                     trying.add(asyncio.ensure_future(self._open(host, port, waiting.pop())))
-                patience = STAGGER if waiting else None
-                done, _ = await asyncio.wait(trying, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+                within = STAGGER if waiting else None
+                done, _ = await asyncio.wait(trying, timeout=within, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     trying.discard(task)
                     if (error := task.exception()) is None:
