@@ -105,5 +105,7 @@ def test_what_can_not_be_moved_is_told(cli, tmp_path):
     missing = cli("migrate-store", f"sqlite:///{tmp_path}/none.db", "postgresql://127.0.0.1:1/x")
     assert (missing.code, "does not exist" in missing.err) == (1, True)
     assert not (tmp_path / "none.db").exists()
+    nonsense = cli("migrate-store", "foo", "bar")
+    assert (nonsense.code, nonsense.err.startswith("Error: 'foo' is not a valid store URL. Accepted: ")) == (2, True)
     memory = cli("migrate-store", "sqlite:///:memory:", "postgresql://127.0.0.1:1/x")
     assert (memory.code, "memory" in memory.err) == (1, True)

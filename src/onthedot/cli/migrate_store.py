@@ -95,6 +95,6 @@ async def _abort(source: str, target: str) -> None:
 
 
 def _patient(url: str) -> str:
-    if url.startswith("sqlite:") or "timeout=" in url:
+    if not url.startswith("postgres") or "timeout=" in url:
         return url
     return f"{url}{'&' if '?' in url else '?'}timeout={PATIENCE}"

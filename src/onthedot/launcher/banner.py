@@ -67,7 +67,7 @@ def banner(
 
 
 def without_password(url: str) -> str:
-    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:•••@", url)
+    return re.sub(r"([?&]password=)[^&]*", r"\1•••", re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:•••@", url))
 
 
 def _plugins(targets: Targets) -> list[tuple[str, str]]:

@@ -60,7 +60,8 @@ def load_settings(
         try:
             values[name.lower()] = PARSERS[name](value)
         except WrongValue as wrong:
-            shown = "the value" if name in PRIVATE_NAMES else quoted(value)
+            private = name in PRIVATE_NAMES or (name == "STORE" and "@" in str(value))
+            shown = "the value" if private else quoted(value)
             problems.append(f"{name} ({origin}): {wrong.told(shown)}")
     problems += _unknown_channels(values)
     if problems:

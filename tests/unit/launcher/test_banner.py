@@ -102,6 +102,7 @@ def test_colours_are_for_terminals():
         ("postgresql://otd:secret@db:5432/otd", "postgresql://otd:•••@db:5432/otd"),
         ("postgresql://otd@db/otd", "postgresql://otd@db/otd"),
         ("postgresql://:secret@db/otd", "postgresql://:•••@db/otd"),
+        ("postgresql://db/otd?user=u&password=secret&x=1", "postgresql://db/otd?user=u&password=•••&x=1"),
         ("sqlite:///a:b@c.db", "sqlite:///a:b@c.db"),
     ],
 )

@@ -67,6 +67,13 @@ def test_commands_that_are_not_json_are_refused_without_showing_them(nothing):
     assert "hunter2" not in str(told.value)
 
 
+@pytest.mark.parametrize("store", ["postgress://u:hunter2@h/d", "postgres:/u:hunter2@h/d"])
+def test_a_store_with_a_login_is_refused_without_showing_it(store, nothing):
+    with pytest.raises(SettingsError, match=r"STORE \(\$ONTHEDOT_STORE\): the value is not valid") as told:
+        load_settings({}, {"ONTHEDOT_STORE": store}, nothing)
+    assert "hunter2" not in str(told.value)
+
+
 WRONG = [
     ("NODE_NAME", "\udcff", "a name of 1 to 200 characters"),  # a byte of the environment that is no UTF-8
     ("JOBS_SOURCE", "\udcff", "a source name of 1 to 200 characters"),
