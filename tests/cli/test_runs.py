@@ -94,6 +94,13 @@ def test_redrive_wants_to_know_which(cli, arguments):
     assert "specify exactly one of" in result.err
 
 
+def test_redrive_says_what_a_run_is_called(online):
+    result = online("dead", "redrive", "nightly")
+    assert result.code == 1
+    assert "ids[0]: does not have the required format (given: nightly)" in result.err
+    assert "accepted: the ID of a run, such as 12-1763234567890" in result.err
+
+
 def test_a_run_is_cancelled_and_run_again(online, key):
     add(online, key, "--command", "wait")
     run = online("jobs", "run", key, "--json").json["id"]

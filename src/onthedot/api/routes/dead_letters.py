@@ -37,7 +37,9 @@ SELECTED = (
 WINDOWS = {"hour": HOUR, "day": DAY}
 GROUPED = (*SELECTED, choice("window", "Group by the time of the failure, too", ("hour", "day")))
 FILTERS = (*SELECTED, flag("discarded", "Those that were discarded, instead of those that are open"), *PAGING)
-RunId = Annotated[str, msgspec.Meta(pattern=f"^{RUN_ID_PATTERN}$")]
+RunId = Annotated[
+    str, msgspec.Meta(pattern=f"^{RUN_ID_PATTERN}$", description="the ID of a run, such as 12-1763234567890")
+]
 Few = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 
 
