@@ -348,6 +348,12 @@ def test_arguments_that_do_not_fit_are_named(sqlite_url: str, args: Any, params:
         scheduler.add("https://example.com/", args=[1], every="1h")
 
 
+@pytest.mark.parametrize("what", [None, 7, ["idle"]])
+def test_what_can_not_be_run_is_said(what: Any):
+    with pytest.raises(TypeError, match="what to run is a function, the name of a registered one, or a URL; not "):
+        Scheduler("sqlite:///:memory:").add(what, every="1h")
+
+
 def test_so_many_run_at_once(scheduler: Scheduler):
     """`max_running=2`: the third waits, and is not lost."""
     release = threading.Event()

@@ -162,6 +162,8 @@ class Scheduler(EmbeddedNode):
 
         `args` are stored by name, like `params`. Before the scheduler has started, plain code can add jobs too: they
         are created when it starts, and None is returned."""
+        if not callable(what) and not isinstance(what, str):
+            raise TypeError(f"what to run is a function, the name of a registered one, or a URL; not {what!r}")
         function = what if callable(what) else self._functions.find(what)
         named = params_of(function, args, params)
         spec = spec_from_keywords(self._target(what), key, named, self._shared.given(when_and_how))
