@@ -122,6 +122,15 @@ async def test_a_message_is_confirmed_and_somebody_else_reads_it(party: Party):
     assert "k" in (headers.get("x-onthedot-key"), headers.get("key"))
 
 
+async def test_no_header_of_a_job_takes_the_place_of_the_id(party: Party):
+    """By which consumers drop what comes twice: they would drop all runs but one."""
+    await party.prepare()
+    async with party.kind() as kind:
+        confirmed(await send(kind, party.call(3, party.target(headers={"id": "mine", "body": "mine"}))))
+    (message,) = await party.consumed()
+    assert (message.id, json.loads(message.body)) == ("7-3", {"n": 1})
+
+
 async def test_many_at_once_are_all_confirmed(party: Party):
     await party.prepare()
     async with party.kind() as kind:

@@ -208,3 +208,13 @@ def test_sqs_takes_few_headers():
     with pytest.raises(Invalid) as refused:
         kind("sqs://eu-west-1").check(target(topic="orders", headers={f"h{n}": "1" for n in range(5)}))
     assert [problem.path for problem in refused.value.problems] == ["target.headers"]
+
+
+@pytest.mark.parametrize("name", ["id", "key", "body"])
+def test_the_fields_of_an_entry_of_redis_are_no_headers(name: str):
+    with pytest.raises(Invalid) as refused:
+        kind("redis://h").check(target(topic="orders", headers={"team": "billing", name: "1"}))
+    (problem,) = refused.value.problems
+    assert (problem.path, problem.accepted) == (f"target.headers.{name}", "not id, key, body")
+    kind("nats://h").check(target(topic="orders", headers={name: "1"}))
+    kind("redis://h").check(target(topic="celery", format="celery", task="t", headers={name: "1"}))

@@ -24,6 +24,7 @@ class BrokerClient(msgspec.Struct, frozen=True, kw_only=True):
     longest: int = 1000  # of a topic, in bytes
     celery: bool = False
     most_headers: int | None = None
+    fields: tuple[str, ...] = ()  # of its messages, beside which there is no room for headers of these names
 
     @property
     def installed(self) -> bool:
@@ -63,6 +64,7 @@ CLIENTS = {
             topic=r"[^\x00-\x1f\x7f]{1,500}",
             accepted="the key of a stream, up to 500 characters",
             celery=True,
+            fields=("id", "key", "body"),
         ),
         BrokerClient(
             title="RabbitMQ",

@@ -131,6 +131,7 @@ class RedisPublisher:
 
 def _entry(message: Message) -> dict[Any, Any]:
     entry: dict[Any, Any] = {"id": message.id, "content-type": message.content_type, **message.headers}
+    entry["id"] = message.id  # a job from before such headers were refused may have one of this name
     if message.key is not None:
         entry["key"] = message.key
     return entry | {"body": message.body}
