@@ -73,6 +73,30 @@ async def test_conditions_on_existence_create_only_or_replace_only(store_url):
         assert paths(named) == ["If-None-Match"]
 
 
+async def test_what_is_read_back_is_no_change(store_url):
+    made_by_the_store = (
+        "id",
+        "version",
+        "state",
+        "reason",
+        "next_run",
+        "last_run",
+        "created_at",
+        "updated_at",
+        "stats",
+    )
+    async with serving(store_url, SystemClock()) as app, client_of(app) as api:
+        for more in ({}, {"requires": []}, {"requires": ["gpu"], "owner": "ops"}, {"owner": None, "on_success": []}):
+            made = (await api.post("/v1/jobs", json={**JOB, **more, "key": None})).json()
+            sent = {name: value for name, value in made.items() if name not in (*made_by_the_store, "pause")}
+            address = f"/v1/jobs/{made['id']}"
+            assert (await api.put(address, json=sent)).json() == made
+            assert (await api.patch(address, json=sent)).json() == made
+            for name in [name for name, value in sent.items() if value in (None, [])]:
+                del sent[name]
+            assert (await api.put(address, json=sent)).json() == made
+
+
 async def test_passwords_in_urls_of_headers_are_masked_and_kept(store_url):
     shown = "https://app:••••••@replies.example/cb?token=••••••&x=1"
     async with serving(store_url, SystemClock()) as app, client_of(app) as api:

@@ -30,6 +30,8 @@ def as_stored(spec: JobSpec, settings: Settings, owner: str | None = None) -> Jo
         said["run_now"] = msgspec.UNSET
     if spec.on_success == [] or spec.on_failure == [] or spec.on_finish == []:
         said |= {field: msgspec.UNSET for field in EDGES if not getattr(spec, field)}
+    if spec.requires == []:
+        said["requires"] = msgspec.UNSET
     return msgspec.structs.replace(spec, **said) if said else spec
 
 

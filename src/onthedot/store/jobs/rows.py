@@ -239,8 +239,10 @@ def owned(spec: JobSpec, owner: str | None) -> JobSpec:
 
 
 def keep_owner(new: JobSpec, old: JobSpec) -> JobSpec:
-    """An update that does not say whose job it is leaves it whose it is."""
-    return msgspec.structs.replace(new, owner=old.owner) if new.owner is msgspec.UNSET else new
+    """An update that does not say whose job it is leaves it whose it is. Nobody's reads back as null, and stays so."""
+    if new.owner is msgspec.UNSET or (new.owner is None and old.owner is msgspec.UNSET):
+        return msgspec.structs.replace(new, owner=old.owner)
+    return new
 
 
 def keep_zone(new: JobSpec, old: JobSpec | None, zone: str) -> JobSpec:
