@@ -54,10 +54,6 @@ class Scenario:
     by_name: bool = False  # played only where it is asked for: it takes minutes, and gigabytes, for itself
     also: Sequence[str] = ()  # further figures that get a chart of their own
 
-    @property
-    def more_is_better(self) -> bool:
-        return better(self.figure)
-
 
 def better(figure: str) -> bool:
     """Whether more of it is better."""

@@ -49,10 +49,6 @@ class Places:
         self._redis_port = redis_port
         self._numbers = itertools.count()
 
-    @property
-    def has_redis(self) -> bool:
-        return self._redis_port is not None
-
     @contextmanager
     def empty(self, kind: str) -> Iterator[str]:
         number = next(self._numbers)

@@ -28,8 +28,8 @@ BUGS = (
         "stopped when the node stops",
         "an orderly stop of a node ends the executions that the next one should adopt",
         f"{_RUN}.carry_out",
-        "if self._call.stopped in _KILLS:",
-        "if self._call.stopped is not None:",
+        "if self._call.stopped in _KILLS and",
+        "if self._call.stopped is not None and",
         "test_a_node_that_stops_lets_go_of_it_and_the_next_one_goes_on",
     ),
     _bug(

@@ -30,7 +30,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     grace: int = 10_000
     concurrency: int = 1000
     destination_concurrency: int | None = None  # a quarter of the pool
-    timeout_seconds: float = 3.0
+    timeout_seconds: float = 3.0  # read by the name in `TargetSpec.timeout_setting`
     retention: int = 30 * 24 * 3600 * 1000
     logs_base_directory: Path | None = None
     labels: tuple[str, ...] = ()
