@@ -53,7 +53,7 @@ TITLES = {
     "Objective": ("Objective", "`objective`. See [Lateness objective](alerts.md#lateness-objective)."),
     "WebhookTarget": ("Target: webhook", "One HTTP request. See [Webhooks](webhooks.md)."),
     "FunctionTarget": ("Target: function", "A Python function. See [Python functions](functions.md)."),
-    "CommandTarget": ("Target: command", "A program that the operator registered. See [Settings](settings.md)."),
+    "CommandTarget": ("Target: command", "A program that the operator registered. See [Commands](commands.md)."),
     "ScriptTarget": ("Target: script", "A script in a sandbox. See [Scripts](scripts.md)."),
     "QueueTarget": ("Target: queue", "A message to a broker. See [Queues](queues.md)."),
     "ContainerTarget": ("Target: container", "A container of Docker or Podman. See [Containers](containers.md)."),

@@ -65,6 +65,7 @@ __all__ = [
 PROGRAMS = (
     ".",
     "cat",
+    "echo",
     "git",
     "grep",
     "install",

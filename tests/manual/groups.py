@@ -34,6 +34,7 @@ NIGHTLY = {"schedule": {"cron": "0 3 * * *"}, "target": {"type": "webhook", "url
 
 TYPED_BY = {
     "docs/checkins.md": "tests/docs/test_checkins_page.py",
+    "docs/commands.md": "tests/cluster/test_commands_page.py",
     "docs/containers.md": "tests/cluster/test_containers.py",
     "docs/from-apscheduler.md": "tests/importers/test_howto_pages.py",
     "docs/from-celery-beat.md": "tests/importers/test_howto_pages.py",
