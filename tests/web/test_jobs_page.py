@@ -71,6 +71,19 @@ async def test_every_filter_is_in_the_address_and_ended_jobs_are_hidden(site, ap
     assert 'href="/jobs?target=command&amp;failing=true&amp;status=all">Search ended jobs, too' in chosen
 
 
+async def test_the_filter_of_the_api_for_ended_jobs_leads_to_that_of_the_page(site):
+    for query, to in (
+        ("ended=true", "/jobs?status=ended"),
+        ("q=a%26b&ended=true", "/jobs?q=a%26b&status=ended"),
+        ("ended=false", "/jobs"),
+        ("ended=false&status=paused", "/jobs?status=paused"),
+    ):
+        answer = await site.get(f"/jobs?{query}")
+        assert (answer.status_code, answer.headers["location"]) == (303, to)
+        assert (await site.get(to)).status_code == 200
+    assert (await site.get("/jobs?ended=maybe")).status_code == 422
+
+
 async def test_the_last_runs_are_a_strip_with_words_and_the_reason_is_there(site, app, fake_clock):
     node = TinyNode(app.context.service.store)
     await node.register()

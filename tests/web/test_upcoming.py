@@ -119,3 +119,4 @@ async def test_the_next_day_is_drawn_with_its_busiest_minute(site):
     assert text.count('class="bar busy"') == 1
     assert "Busiest minutes" in text
     assert "3 starts" in text
+    assert re.search(r"<bdi>Job \d+</bdi>, <bdi>", text), "names written from right to left do not mix"

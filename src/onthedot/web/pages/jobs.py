@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, get_args
+from urllib.parse import urlencode
 
 import msgspec
 from starlette.requests import Request
 
 from onthedot.api.context import context_of, service_of, tenant_of
+from onthedot.api.http import responses
 from onthedot.api.http.query_params import choice, flag, text
 from onthedot.api.http.responses import HttpResponse
 from onthedot.model.job import JobPause, JobState, JobView
@@ -40,6 +42,7 @@ ASKED = (
     choice("sort", "Order; - reverses it", SORTS),
     text("cursor", "Cursor of the next page", longest=1000),
 )
+ENDED = flag("ended", "As in the API: true, only ended jobs; false, none, which is the default here", default=None)
 STATES = [
     ("active", "Active"),
     ("paused", "Paused"),
@@ -77,10 +80,12 @@ class JobRow(msgspec.Struct, frozen=True, kw_only=True):
     strip_words: str
 
 
-@page("/jobs", query=ASKED)
+@page("/jobs", query=(*ASKED, ENDED))
 async def jobs(request: Request) -> HttpResponse:
     """The jobs page."""
-    asked = asked_of(request, ASKED)
+    asked = asked_of(request, (*ASKED, ENDED))
+    if (ended := asked.pop("ended")) is not None:
+        return responses.redirect(_by_state(request, ended=ended))
     service, tenant = service_of(request), tenant_of(request)
     found = await service.list_jobs(tenant, filter_of(asked))
     problems = await service.problems(found.items, tenant)
@@ -103,6 +108,14 @@ async def jobs(request: Request) -> HttpResponse:
         schedules=SCHEDULES,
         results=[(status, words.status_words(status).capitalize()) for status in LAST_STATUSES],
     )
+
+
+def _by_state(request: Request, *, ended: bool) -> str:
+    """The same page with the state that the form has for it."""
+    query = [(name, value) for name, value in request.query_params.multi_items() if name != "ended"]
+    if ended and not request.query_params.get("status"):
+        query.append(("status", "ended"))
+    return "/jobs" + (f"?{urlencode(query)}" if query else "")
 
 
 def filter_of(asked: dict[str, Any]) -> JobFilter:
