@@ -18,6 +18,7 @@ from onthedot.model.instant import format_instant
 from onthedot.model.node import NodeView
 from onthedot.settings import CertificateSetting, Settings
 from onthedot.store import BacklogCount
+from onthedot.targets import build_targets
 
 
 class Usage(NamedTuple):
@@ -295,7 +296,7 @@ async def test_what_a_server_says_of_its_readiness(answer, subject, found):
     assert [(finding.subject, finding.found) for finding in said] == ([(subject, found)] if subject else [])
 
 
-def test_certificates_are_read_as_a_node_would_read_them(tmp_path):
+async def test_certificates_are_read_as_a_node_would_read_them(tmp_path):
     there = Path(__file__).parents[1] / "targets" / "certificates"
     settings = Settings(
         certificates={
@@ -304,7 +305,8 @@ def test_certificates_are_read_as_a_node_would_read_them(tmp_path):
             "away": CertificateSetting(cert=str(tmp_path / "nowhere.pem")),
         }
     )
-    found = [(one.state, one.found) for one in diagnosis._certificates(settings)]
+    told = [one for one in await build_targets(settings).diagnose() if one.subject == "certificate"]
+    found = [("wrong" if one.advice and one.is_error else "ok", one.found) for one in told]
     assert [state for state, _ in found] == ["wrong", "ok", "wrong"]
     assert found[0][1].startswith("away: ")
     assert found[1][1] == "good for a.example"

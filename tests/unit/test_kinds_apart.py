@@ -12,6 +12,10 @@ from onthedot.model.targets.registry import BUILT_IN, built_in_specs
 
 ROOT = Path(__file__).resolve().parents[2] / "src" / "onthedot"
 HOMES = ("model/targets/", "targets/")
+MODULES = {
+    *(f"onthedot.model.targets.{each.spec.partition(':')[0]}" for each in BUILT_IN.values()),
+    *(f"onthedot.targets.{each.kind.partition('.')[0]}" for each in BUILT_IN.values()),
+}
 CLASSES = {spec.__name__ for spec in built_in_specs().values()}
 MAY = {
     "service/timers.py": "a timer makes a webhook",
@@ -29,6 +33,7 @@ MAY = {
     "web/definition.py": "`queue` is also a way to deal with overlap",
     "brokers/sqs.py": "`queue` is what SQS calls its topics",
     "service/scripts.py": "what is uploaded there is for one kind",
+    "service/jobs.py": "a change may name an uploaded script",
     "model/field_reference.py": "an example for the reference of a job",
     "telemetry/metrics.py": "`kubernetes` is also a label of a metric",
     "telemetry/otlp/exporter.py": "a variable is called `queue`, which is no kind there",
@@ -39,11 +44,15 @@ MAY = {
 
 
 def mentions(source: str) -> Iterator[str]:
-    """Where a kind is named: as a string of its own, or by the class of its targets."""
+    """Where a kind is named: as a string of its own, by the class of its targets, or by a module of its own."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Constant(value=str(word)) if word in BUILT_IN:
                 yield f"{node.lineno}: {word!r}"
+            case ast.ImportFrom(module=str(word)) if word in MODULES or any(
+                word.startswith(f"{one}.") for one in MODULES
+            ):
+                yield f"{node.lineno}: {word}"
             case ast.Name(id=word) | ast.Attribute(attr=word) | ast.alias(name=word) if word in CLASSES:
                 yield f"{node.lineno}: {word}"
 
@@ -73,6 +82,8 @@ def test_templates_and_statements_do_not_ask_either() -> None:
         "isinstance(target, FunctionTarget)",
         "isinstance(target, targets.CommandTarget)",
         "from onthedot.model.targets import WebhookTarget",
+        "from onthedot.targets.webhook.certificates import findings",
+        "from onthedot.model.targets.script import script_named_in",
     ],
 )
 def test_one_that_asks_is_found(line: str) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from onthedot.cli.findings import Finding, ok, warning, wrong
 from onthedot.cli.store_diagnosis import examine_store
-from onthedot.clock import SystemClock
 from onthedot.descriptors import allowed, for_sending
 from onthedot.errors import OnTheDotError, SettingsError
 from onthedot.intake import examine_intakes
@@ -19,7 +17,6 @@ from onthedot.main import targets_of
 from onthedot.settings import Settings, load_settings
 from onthedot.store.sqlite.driver import SQLITE_VERSION
 from onthedot.targets import build_targets
-from onthedot.targets.webhook.certificates import findings as certificate_findings
 from onthedot.timing.zones import zone_data
 from onthedot.version import __version__
 
@@ -37,7 +34,6 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
     findings = [
         _versions(),
         *_plugins(settings),
-        *_certificates(settings),
         _settings(settings),
         *_jobs_file(settings),
         *_disk(settings),
@@ -70,19 +66,6 @@ def _plugins(settings: Settings) -> list[Finding]:
         for name, why in targets.broken.items()
     ]
     return [ok("plug-ins", ", ".join(targets.plugins)), *findings] if targets.plugins else findings
-
-
-def _certificates(settings: Settings) -> Iterator[Finding]:
-    """Read as a node that is started here would read them."""
-    now = SystemClock().now_ms()
-    for name, setting in sorted(settings.certificates.items()):
-        found = certificate_findings(setting, now)
-        if not found:
-            hosts = ", ".join(setting.hosts) or "all hosts, for jobs of the default tenant"
-            yield ok("certificate", f"{name} for {hosts}")
-        for is_wrong, what in found:
-            finding = wrong if is_wrong else warning
-            yield finding("certificate", f"{name}: {what}", "renew the files; a running node reads them within seconds")
 
 
 def _settings(settings: Settings) -> Finding:

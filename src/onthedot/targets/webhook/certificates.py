@@ -14,9 +14,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from onthedot.settings import CertificateSetting
+from onthedot.targets.contract import TargetDiagnosis
 from onthedot.targets.webhook.certificate_dates import valid_until
 
-__all__ = ["OWN_TENANT", "CertificateError", "findings", "load", "names_for", "refusal", "stamp"]
+__all__ = ["OWN_TENANT", "CertificateError", "diagnoses", "findings", "load", "names_for", "refusal", "stamp"]
 
 OWN_TENANT = 1
 SOON = timedelta(days=14)
@@ -98,6 +99,19 @@ def stamp(setting: CertificateSetting) -> tuple[object, ...]:
             state = None
         found.append(None if state is None else (state.st_mtime_ns, state.st_size, state.st_ino))
     return tuple(found)
+
+
+def diagnoses(settings: Mapping[str, CertificateSetting], now_ms: int) -> list[TargetDiagnosis]:
+    """Read as a node that is started here would read them."""
+    told = []
+    for name, setting in sorted(settings.items()):
+        found = findings(setting, now_ms)
+        if not found:
+            hosts = ", ".join(setting.hosts) or "all hosts, for jobs of the default tenant"
+            told.append(TargetDiagnosis("certificate", f"{name} for {hosts}"))
+        advice = "renew the files; a running node reads them within seconds"
+        told += [TargetDiagnosis("certificate", f"{name}: {what}", advice, is_wrong) for is_wrong, what in found]
+    return told
 
 
 def findings(setting: CertificateSetting, now_ms: int) -> list[tuple[bool, str]]:

@@ -14,12 +14,13 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Self
 
+from onthedot.clock import SystemClock
 from onthedot.descriptors import for_sending, limit
 from onthedot.errors import Invalid
 from onthedot.model.body_template import MissingParam
@@ -28,9 +29,9 @@ from onthedot.model.secret_text import masked_url
 from onthedot.model.targets import WebhookTarget
 from onthedot.model.webhook_url import cut_url
 from onthedot.settings import CertificateSetting
-from onthedot.targets.contract import Call, Done, Kind, Profile
+from onthedot.targets.contract import Call, Done, Kind, Profile, TargetDiagnosis
 from onthedot.targets.setup import KindSetup
-from onthedot.targets.webhook.certificates import names_for, refusal
+from onthedot.targets.webhook.certificates import diagnoses, names_for, refusal
 from onthedot.targets.webhook.certified_pools import CertifiedPools
 from onthedot.targets.webhook.destination import Destination, origin_text, place_of, split_url
 from onthedot.targets.webhook.egress import EgressRule
@@ -83,6 +84,9 @@ class Webhooks(Kind):
         """Before it is entered nobody has read the files; what can't be read is not offered."""
         names = sorted(self._certificates) if self._certified is None else self._certified.names
         return [self.tag, *(f"{self.tag}:{name}" for name in names)]
+
+    async def diagnose(self) -> Sequence[TargetDiagnosis]:
+        return diagnoses(self._certificates, SystemClock().now_ms())
 
     def check(self, target: WebhookTarget, tenant: int = 1) -> None:
         try:
