@@ -312,3 +312,15 @@ async def test_a_form_says_why_it_checks_nothing_for_who_can_only_read(site, wat
     log_out = await seen.page.get_by_role("button", name="Log out").bounding_box()
     assert log_out is not None
     assert log_out["x"] > 1000, "at the right end"
+
+
+async def test_without_scripts_each_kind_of_target_stands_under_its_name(site, browser):
+    _, base = site
+    context = await browser.new_context(java_script_enabled=False)
+    page = await context.new_page()
+    await page.goto(f"{base}/jobs/new")
+    for kind in ("Webhook", "Function", "Kubernetes"):
+        legend = await page.locator("legend", has_text=kind).bounding_box()
+        assert legend is not None
+        assert legend["height"] > 10
+    await context.close()
