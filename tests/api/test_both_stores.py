@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from onthedot.clock import SystemClock
 from onthedot.model.key import ApiKeySpec
@@ -86,7 +87,13 @@ async def test_what_is_read_back_is_no_change(store_url):
         "stats",
     )
     async with serving(store_url, SystemClock()) as app, client_of(app) as api:
-        for more in ({}, {"requires": []}, {"requires": ["gpu"], "owner": "ops"}, {"owner": None, "on_success": []}):
+        said: list[dict[str, Any]] = [
+            {},
+            {"requires": []},
+            {"requires": ["gpu"], "owner": "ops"},
+            {"owner": None, "on_success": []},
+        ]
+        for more in said:
             made = (await api.post("/v1/jobs", json={**JOB, **more, "key": None})).json()
             sent = {name: value for name, value in made.items() if name not in (*made_by_the_store, "pause")}
             address = f"/v1/jobs/{made['id']}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 __all__ = ["FORWARDED", "forwarding_header"]
 
@@ -51,9 +51,13 @@ FORWARDED = (
     "cdn-loop",
 )
 """What reverse proxies, load balancers and content delivery networks add beside those."""
+_KNOWN = frozenset(FORWARDED)
 
 
-def forwarding_header(headers: Mapping[str, str]) -> str | None:
-    """The header that shows that a proxy passed the request on; None: there is none."""
-    known = next((name for name in FORWARDED if name in headers), None)
-    return known or next((name for name in headers if name.lower().startswith(PREFIX)), None)
+def forwarding_header(headers: Iterable[str]) -> str | None:
+    """The header, of these names, that shows that a proxy passed the request on; None: there is none."""
+    for name in headers:
+        folded = name.lower()
+        if folded in _KNOWN or folded.startswith(PREFIX):
+            return folded
+    return None
