@@ -61,22 +61,21 @@ FROM (
 ) d JOIN history h ON h.tenant = d.tenant AND h.slot = d.slot AND h.id = d.run_id
 ORDER BY d.discarded_at DESC, d.run_id DESC;
 
--- name: group_dead
+-- part: by_cause
 -- Of the last ?2 that failed.
 SELECT w.cause, count(*) AS letters, count(DISTINCT w.job_id) AS jobs, min(w.failed_at) AS first_at, max(w.failed_at) AS last_at
 FROM (
     SELECT d.cause, d.job_id, d.failed_at FROM dead_letters d
     WHERE d.tenant = ?1 AND {where} ORDER BY d.failed_at DESC, d.run_id DESC LIMIT ?2
 ) w
+
+-- name: group_dead
+{part by_cause}
 GROUP BY w.cause ORDER BY max(w.failed_at) DESC, w.cause;
 
 -- name: group_dead_by_window
 -- The same for each window of ?3 ms in which some failed.
-SELECT w.cause, count(*) AS letters, count(DISTINCT w.job_id) AS jobs, min(w.failed_at) AS first_at, max(w.failed_at) AS last_at
-FROM (
-    SELECT d.cause, d.job_id, d.failed_at FROM dead_letters d
-    WHERE d.tenant = ?1 AND {where} ORDER BY d.failed_at DESC, d.run_id DESC LIMIT ?2
-) w
+{part by_cause}
 GROUP BY w.cause, w.failed_at / ?3 ORDER BY max(w.failed_at) DESC, w.cause;
 
 -- name: keep_discarded
