@@ -266,6 +266,29 @@ def test_doctor_finds_the_server_that_holds_the_file(cli, node):
     assert found.code == 0, found.out
 
 
+def test_doctor_asks_the_server_that_was_named(cli, node):
+    """Also from another machine, where there is no store."""
+    found = cli("doctor", "--url", node.url)
+    assert found.code == 0, found.out
+    assert f"{node.url} is up" in found.out
+    assert "1 alive" in found.out
+    assert "does not exist yet" not in found.out
+    away = f"http://127.0.0.1:{free_port()}"
+    found = cli("doctor", "--url", away)
+    assert (found.code, f"✗ server    can't reach {away}: connection refused" in found.out) == (1, True)
+    found = cli("doctor", "--url", away, "--store", f"sqlite:///{node.directory}/onthedot.db")
+    assert (found.code, f"can't reach {away}" in found.out) == (1, True)
+
+
+def test_doctor_asks_the_named_server_beside_postgres(cli, postgres_url, node):
+    found = cli("doctor", "--store", postgres_url, "--url", node.url)
+    assert found.code == 0, found.out
+    assert found.out.count("schema up to date") == found.out.count(f"{node.url} is up") == 1
+    assert found.out.count(" alive") <= 1, "the store has told of its nodes"
+    found = cli("doctor", "--store", postgres_url, "--url", f"http://127.0.0.1:{free_port()}")
+    assert (found.code, "connection refused" in found.out) == (1, True)
+
+
 def test_doctor_on_wrong_settings(cli, monkeypatch):
     monkeypatch.setenv("ONTHEDOT_PROT", "1")
     found = cli("doctor")

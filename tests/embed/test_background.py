@@ -285,8 +285,8 @@ def test_listeners_hear_what_becomes_of_runs(scheduler: Scheduler, caplog: pytes
     assert "the listener's own mistake" in caplog.text
     with pytest.raises(Invalid, match="not an event") as wrong:
         scheduler.on("finished", done)  # type: ignore[call-overload]
-    told = "".join(traceback.format_exception_only(wrong.value))
-    assert "on: accepted: done, failed, dead, late (given: 'finished')" in told, "in a traceback, too"
+    shown = "".join(traceback.format_exception_only(wrong.value))
+    assert "on: accepted: done, failed, dead, late (given: 'finished')" in shown, "in a traceback, too"
 
 
 def test_late_runs_are_told(sqlite_url: str):

@@ -25,7 +25,8 @@ def doctor(
     server: Server = None,
     key: ApiKey = None,
 ) -> None:
-    """Check settings, store, clocks, nodes, backlog and disk for problems, and suggest fixes.
+    """Check settings, store, clocks, nodes, backlog and disk for problems, and suggest fixes. With `--url` or
+    `ONTHEDOT_URL`, that server is checked too, and not reaching it is an error.
 
     Exits with code 1 if it finds an error.
     """

@@ -24,6 +24,7 @@ from onthedot.service.cluster import NOTE_WAIT
 from onthedot.service.destinations import destination_views
 from onthedot.settings import Settings
 from onthedot.store import Store, open_driver
+from onthedot.store.driver import Driver
 from onthedot.store.migrate import check_version
 
 __all__ = ["examine_store"]
@@ -36,22 +37,32 @@ COUNTED_NOTES = 10_000  # as `count_old_notes` counts them
 
 
 async def examine_store(settings: Settings, server: str | None, key: str | None) -> AsyncIterator[Finding]:
+    """A server that somebody named is asked in any case; it may be of another store than the one here."""
     shown = without_password(settings.store)
+    given, key = server or os.environ.get("ONTHEDOT_URL"), key or os.environ.get("ONTHEDOT_KEY")
+    brief = False
     try:
         driver = await open_driver(settings.store, create=False)
     except StoreMissing as error:
-        yield warning("store", str(error), "`onthedot serve` creates it")
-        return
+        if given is None or "store" in settings.given:
+            yield warning("store", str(error), "`onthedot serve` creates it")
     except StoreInUse:
         yield ok("store", f"{shown} is in use by a running server; checking through its API")
-        given = server or os.environ.get("ONTHEDOT_URL")
-        url = server_url(given) if given else url_of_holder(settings)
-        async for finding in _by_server(url, key or os.environ.get("ONTHEDOT_KEY")):
-            yield finding
-        return
+        if given is None:
+            async for finding in _by_server(url_of_holder(settings), key):
+                yield finding
     except (OnTheDotError, OSError) as error:
         yield wrong("store", f"{shown}: {error}", _advice_for(error, settings))
-        return
+    else:
+        brief = not settings.is_sqlite  # the store has told the rest
+        async for finding in _by_store(driver, settings, shown):
+            yield finding
+    if given is not None:
+        async for finding in _by_server(server_url(given), key, named=True, brief=brief):
+            yield finding
+
+
+async def _by_store(driver: Driver, settings: Settings, shown: str) -> AsyncIterator[Finding]:
     try:
         missing = await check_version(driver)
         if missing:
@@ -247,19 +258,27 @@ def _unlabelled(missing: Sequence[str], found: str, labels: str = "…") -> Find
     return wrong("labels", f"{found}, but no live node has the {named}", f"{advice} of the jobs")
 
 
-async def _by_server(url: str, key: str | None) -> AsyncIterator[Finding]:
+async def _by_server(url: str, key: str | None, *, named: bool = False, brief: bool = False) -> AsyncIterator[Finding]:
+    """`named`: somebody wants to know about this one, so that it is an error if it can't be asked. `brief`: only
+    whether it is up and ready, and takes the key."""
     async with AsyncClient(url, key, tries=2, ca=authority()) as client:
         try:
             health = await client.health()
             yield ok("server", f"{url} is up: status {health.get('status')}, version {health.get('version')}")
             nodes = await client.list_nodes()
+            if brief:
+                async for finding in _readiness(client):
+                    yield finding
+                return
             stats = await client.stats()
             dead, frozen = int(stats["dead"]), stats.get("freeze")
             broken = [view for view in await client.list_destinations() if view.breaker != "closed"]
             pending = await client.list_runs(status="PENDING", until=format_instant(SystemClock().now_ms()), limit=500)
             groups = [view for view in await client.list_groups() if view.waiting_since is not None]
         except OnTheDotError as error:
-            yield warning("server", f"{url}: {error}", "check --url, and pass --key if the server requires one")
+            told = str(error) if url in str(error) else f"{url}: {error}"
+            advice = "check --url, and pass --key if the server requires one"
+            yield (wrong if named else warning)("server", told, advice)
             return
         async for finding in _readiness(client):
             yield finding
