@@ -13,6 +13,7 @@ import pytest
 
 from onthedot.channels.channel import NotDelivered
 from onthedot.channels.message import AlertMessage
+from onthedot.errors import StoreUnavailable
 from onthedot.model.node import NodeInfo
 from onthedot.store import open_store
 from onthedot.witness import looking, process
@@ -224,13 +225,17 @@ class _Seen:
 
     def __init__(self) -> None:
         self.found: list[WitnessFinding] = []
+        self.away = False
+        self.has_just_come_back = False
         self.slots_answer = asyncio.Event()
 
     async def open(self, url: str) -> _Seen:
         return self
 
     async def alive(self, late: int, *, patient: bool) -> list[WitnessFinding]:
-        return self.found
+        if self.away:
+            raise StoreUnavailable("away")
+        return [] if patient and self.has_just_come_back else self.found
 
     async def slots(self, reach: int) -> tuple[SlotsSeen, list[WitnessFinding]]:
         await self.slots_answer.wait()
@@ -299,6 +304,33 @@ async def test_a_look_at_all_slots_that_takes_long_delays_no_alert_of_silence(wa
     seen.found = [WitnessFinding(kind="silent", text="nobody")]
     await fake_clock.advance(5.1)
     assert [message.condition for message in channel.heard] == ["silent"]
+
+
+async def test_a_silence_is_not_over_because_the_database_was_away(watched, fake_clock):
+    seen, channel, _, _ = watched
+    seen.found = [WitnessFinding(kind="silent", text="nobody")]
+    await fake_clock.advance(6)
+    seen.away = True
+    await fake_clock.advance(20)
+    seen.away, seen.has_just_come_back = False, True
+    await fake_clock.advance(10)
+    assert [(message.event, message.condition) for message in channel.heard] == [
+        ("found", "silent"),
+        ("found", "blind"),
+    ]
+
+
+async def test_nodes_that_come_back_with_the_database_are_waited_for(watched, fake_clock):
+    seen, channel, _, _ = watched
+    await fake_clock.advance(6)
+    seen.away, seen.found = True, [WitnessFinding(kind="silent", text="nobody")]
+    await fake_clock.advance(20)
+    seen.away, seen.has_just_come_back = False, True
+    await fake_clock.advance(10)
+    assert [message.condition for message in channel.heard] == ["blind"]
+    seen.has_just_come_back = False
+    await fake_clock.advance(6)
+    assert [message.condition for message in channel.heard] == ["blind", "silent"]
 
 
 async def test_what_a_channel_refuses_is_sent_again(watched, fake_clock):

@@ -90,8 +90,9 @@ class Witness:
 
     async def _look_alive(self) -> None:
         async def look(store: WitnessedStore) -> Sequence[WitnessFinding]:
+            patient = not self._alive.found["silent"]  # a silence is not over because the database was away meanwhile
             async with self._clock.timeout(ANSWER_WITHIN):
-                return await store.alive(self._order.late, patient=True)
+                return await store.alive(self._order.late, patient=patient)
 
         await self._look("alive", min(self._order.every / SECOND, ALIVE_EVERY), self._alive, look)
 
