@@ -339,6 +339,30 @@ async def test_what_the_server_will_never_take_is_final(on_nats: Party):
         confirmed(await send(kind, on_nats.call(3, on_nats.target(body="x" * room))))
 
 
+@pytest.mark.parametrize(
+    ("headers", "why"),
+    [
+        ({"CC": "elsewhere"}, "RabbitMQ takes no text as the header CC"),
+        ({"BCC": "elsewhere"}, "RabbitMQ takes no text as the header BCC"),
+        ({f"h{n}": "\N{GRINNING FACE}" * 4096 for n in range(8)}, "bytes; the server accepts at most 131,064"),
+    ],
+    ids=["cc", "bcc", "too large"],
+)
+async def test_what_rabbitmq_would_close_the_channel_for_is_not_sent(
+    servers: Callable[[str], BrokerServer], headers: dict[str, str], why: str
+):
+    """Messages of other jobs wait on it, too."""
+    party = Party("rabbitmq", servers("rabbitmq"))
+    await party.prepare()
+    async with party.kind() as kind:
+        others = [asyncio.ensure_future(send(kind, party.call(n))) for n in range(20)]
+        failed = await send(kind, party.call(100, party.target(headers=headers)))
+        assert (failed.kind, failed.retryable) == ("error", False)
+        assert why in (failed.error or "")
+        for other in others:
+            confirmed(await other)
+
+
 async def test_who_may_not_publish_is_told_so(on_nats: Party, servers: Callable[[str], BrokerServer]):
     url = f"nats://reader:reads@127.0.0.1:{on_nats.server.port}"
     async with on_nats.kind(url) as kind:

@@ -210,11 +210,16 @@ def test_sqs_takes_few_headers():
     assert [problem.path for problem in refused.value.problems] == ["target.headers"]
 
 
-@pytest.mark.parametrize("name", ["id", "key", "body"])
-def test_the_fields_of_an_entry_of_redis_are_no_headers(name: str):
+@pytest.mark.parametrize(
+    ("url", "name", "accepted"),
+    [
+        *(("redis://h", name, "not id, key, body") for name in ("id", "key", "body")),
+        *(("amqp://h", name, "not CC, BCC") for name in ("CC", "BCC")),
+    ],
+)
+def test_the_fields_of_messages_of_a_broker_are_no_headers(url: str, name: str, accepted: str):
     with pytest.raises(Invalid) as refused:
-        kind("redis://h").check(target(topic="orders", headers={"team": "billing", name: "1"}))
+        kind(url).check(target(topic="orders", headers={"team": "billing", name: "1"}))
     (problem,) = refused.value.problems
-    assert (problem.path, problem.accepted) == (f"target.headers.{name}", "not id, key, body")
+    assert (problem.path, problem.accepted) == (f"target.headers.{name}", accepted)
     kind("nats://h").check(target(topic="orders", headers={name: "1"}))
-    kind("redis://h").check(target(topic="celery", format="celery", task="t", headers={name: "1"}))

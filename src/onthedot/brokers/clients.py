@@ -24,7 +24,7 @@ class BrokerClient(msgspec.Struct, frozen=True, kw_only=True):
     longest: int = 1000  # of a topic, in bytes
     celery: bool = False
     most_headers: int | None = None
-    fields: tuple[str, ...] = ()  # of its messages, beside which there is no room for headers of these names
+    fields: tuple[str, ...] = ()  # of its messages: no names for headers, which have a place or a meaning of their own
 
     @property
     def installed(self) -> bool:
@@ -74,6 +74,7 @@ CLIENTS = {
             longest=255,
             accepted="the name of a queue, or a routing key if the broker's url has an exchange; up to 255 bytes",
             celery=True,
+            fields=("CC", "BCC"),
         ),
         BrokerClient(
             title="Kafka",

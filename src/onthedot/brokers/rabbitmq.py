@@ -25,6 +25,7 @@ from yarl import URL
 from onthedot.brokers.message import Message
 from onthedot.brokers.publisher import (
     BrokerAway,
+    BrokerRefused,
     Confirmed,
     NobodyTakesIt,
     OnLost,
@@ -37,6 +38,10 @@ __all__ = ["connect", "open_connection", "words"]
 
 HEARTBEAT = 10
 PERSISTENT = 2
+ROUTES = ("CC", "BCC")
+"""Headers that RabbitMQ takes for lists of further routing keys. For a text it closes the channel."""
+OTHER_PROPERTIES = 1024
+"""Bytes that they have at most, with the content type."""
 
 
 async def open_connection(setting: BrokerSetting, address: BrokerAddress) -> AbstractConnection:
@@ -82,12 +87,15 @@ class RabbitPublisher:
     async def publish(self, message: Message) -> Confirmed:
         if self._closing or self._channel.is_closed:
             raise BrokerAway(self._why)
+        properties = _properties(message)
+        if (why := self._unfit(message, properties)) is not None:
+            raise BrokerRefused(why)
         try:
             answer = await self._channel.basic_publish(
                 message.body,
                 exchange=self._exchange,
                 routing_key=message.topic,
-                properties=_properties(message),
+                properties=properties,
                 mandatory=True,
                 wait=False,  # for the confirmation, but not for the socket as well: that is one message at a time
             )
@@ -103,6 +111,15 @@ class RabbitPublisher:
         if not isinstance(answer, spec.Basic.Ack):
             raise PublishFailed(f"unexpected response from the broker: {type(answer).__name__}")
         return {"exchange": self._exchange, "routing_key": message.topic, "message_id": message.id}
+
+    def _unfit(self, message: Message, properties: spec.Basic.Properties) -> str | None:
+        """Why the broker would close the channel, or the connection, with all that waits on it."""
+        if name := next((name for name in ROUTES if name in message.headers), None):
+            return f"RabbitMQ takes no text as the header {name}"
+        size = OTHER_PROPERTIES + sum(map(_header_size, (properties.headers or {}).items()))
+        if size > (most := self._channel.max_content_size):
+            return f"the headers of the message have {size:,} bytes; the server accepts at most {most:,}"
+        return None
 
     def _ended(self, closing: asyncio.Future[Any]) -> None:
         error = None if closing.cancelled() else closing.exception()
@@ -132,6 +149,12 @@ def _properties(message: Message) -> spec.Basic.Properties:
         app_id="onthedot",
         **celery,
     )
+
+
+def _header_size(header: tuple[str, Any]) -> int:
+    """In bytes, with the lengths and the type before them. Those of Celery that are no texts are small."""
+    name, value = header
+    return len(name) + len(str(value).encode()) + 6
 
 
 def words(error: BaseException) -> str:

@@ -72,10 +72,10 @@ class Queues(CoroutineKind):
         if client.most_headers is not None and len(target.headers) > client.most_headers:
             problem = f"too many headers for {client.title}"
             raise Invalid.one("target.headers", problem, accepted=f"at most {client.most_headers}")
-        taken = client.fields if target.format != "celery" else ()
-        if (name := next((name for name in target.headers if name in taken), None)) is not None:
+        if (name := next((name for name in target.headers if name in client.fields), None)) is not None:
             problem = f"is a field of the messages themselves on {client.title}"
-            raise Invalid.one(f"target.headers.{name}", problem, given=name, accepted=f"not {', '.join(taken)}")
+            accepted = f"not {', '.join(client.fields)}"
+            raise Invalid.one(f"target.headers.{name}", problem, given=name, accepted=accepted)
 
     async def send(self, call: Call) -> Outcome | Ended:
         target = call.target
