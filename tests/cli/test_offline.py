@@ -177,6 +177,16 @@ def test_migrate_and_its_check(cli, tmp_path):
     assert cli("migrate", "--check", "--store", store, "--json").json == {"missing": []}
 
 
+def test_a_key_that_has_expired_says_so(cli, tmp_path):
+    store = f"sqlite:///{tmp_path}/otd.db"
+    assert cli("keys", "create", "--name", "short", "--expires", "1h", "--store", store).code == 0
+    with sqlite3.connect(tmp_path / "otd.db") as file:
+        file.execute("UPDATE api_keys SET expires_at = created_at")
+    listed = cli("keys", "list", "--store", store).out.splitlines()[-1]
+    assert "  expired " in listed
+    assert listed.endswith(" ago")
+
+
 def test_doctor_on_a_good_store(cli, tmp_path):
     store = f"sqlite:///{tmp_path}/good.db"
     cli("migrate", "--store", store)

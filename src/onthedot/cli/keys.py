@@ -125,7 +125,10 @@ def list_(
 def _state(revoked_at: str | None, expires_at: str | None) -> str:
     if revoked_at is not None:
         return f"revoked {when(revoked_at)}"
-    return f"expires {when(expires_at)}" if expires_at is not None else "valid"
+    if expires_at is None:
+        return "valid"
+    told = when(expires_at)
+    return f"{'expired' if told.endswith(' ago') else 'expires'} {told}"
 
 
 @group.command("revoke")
