@@ -22,7 +22,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def no_tasks_left(browser):
+async def nothing_left_on_the_loop(browser):
     """As everywhere, on the loop that is shared here: a browser has tasks of its own."""
     before = asyncio.all_tasks()
     yield
