@@ -71,3 +71,10 @@ def _is_number(node: ast.AST) -> bool:
     if isinstance(node, ast.UnaryOp):
         node = node.operand
     return isinstance(node, ast.Constant) and isinstance(node.value, int)
+
+
+def test_the_list_of_decisions_names_each_module() -> None:
+    plan = SOURCES / "plan"
+    text = ast.get_docstring(ast.parse((plan / "__init__.py").read_text())) or ""
+    listed = {line.split()[0] for line in text.splitlines()[1:] if line}
+    assert listed == {path.stem for path in plan.glob("*.py")} - {"__init__"}
