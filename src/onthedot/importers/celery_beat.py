@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -53,7 +53,7 @@ class _Entry(msgspec.Struct, kw_only=True):
 def import_celery_beat(reference: str, found: ImportedJobs, *, broker: str = "celery") -> None:
     """`reference`: a Python file or `module:app`, or a JSON file that `dumpdata django_celery_beat` wrote."""
     if reference.endswith(".json"):
-        queue, entries = QUEUE, list(_fixture(reference, found))
+        queue, entries = QUEUE, _fixture(reference, found)
     else:
         queue, entries = _module(reference)
     for entry in entries:
@@ -220,7 +220,7 @@ def _text(field: Any) -> str:
     return ",".join(map(str, field)) if isinstance(field, (list, tuple, set, frozenset, range)) else str(field)
 
 
-def _fixture(path: str, found: ImportedJobs) -> Iterator[_Entry]:
+def _fixture(path: str, found: ImportedJobs) -> list[_Entry]:
     """Rows of django-celery-beat: tasks that refer to schedules by their number."""
     try:
         rows = json.loads(Path(path).read_text(encoding="utf-8-sig"))
@@ -236,12 +236,11 @@ def _fixture(path: str, found: ImportedJobs) -> Iterator[_Entry]:
         tables.setdefault(str(row["model"]).lower(), {})[str(row.get("pk"))] = (
             fields if isinstance(fields, dict) else {}
         )
+    entries: list[_Entry] = []
     for fields in tables.get("django_celery_beat.periodictask", {}).values():
-        entry = None
         with found.listed_if_wrong(f"task {fields.get('name')}"):
-            entry = _of_row(fields, tables)
-        if entry is not None and entry.task != "celery.backend_cleanup":  # made by Celery itself, on each start
-            yield entry
+            entries.append(_of_row(fields, tables))
+    return [each for each in entries if each.task != "celery.backend_cleanup"]  # made by Celery itself, on each start
 
 
 def _of_row(fields: dict[str, Any], tables: dict[str, dict[str, dict[str, Any]]]) -> _Entry:
