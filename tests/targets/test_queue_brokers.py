@@ -345,10 +345,11 @@ async def test_what_the_server_will_never_take_is_final(on_nats: Party):
         ({"CC": "elsewhere"}, "RabbitMQ takes no text as the header CC"),
         ({"BCC": "elsewhere"}, "RabbitMQ takes no text as the header BCC"),
         ({f"h{n}": "\N{GRINNING FACE}" * 4096 for n in range(8)}, "bytes; the server accepts at most 131,064"),
+        ({"Content-Type": "text/" + "x" * 300}, "the content-type has 305 bytes; RabbitMQ accepts at most 255"),
     ],
-    ids=["cc", "bcc", "too large"],
+    ids=["cc", "bcc", "too large", "content type"],
 )
-async def test_what_rabbitmq_would_close_the_channel_for_is_not_sent(
+async def test_what_rabbitmq_would_never_take_is_not_sent(
     servers: Callable[[str], BrokerServer], headers: dict[str, str], why: str
 ):
     """Messages of other jobs wait on it, too."""

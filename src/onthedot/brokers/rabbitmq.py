@@ -40,6 +40,7 @@ HEARTBEAT = 10
 PERSISTENT = 2
 ROUTES = ("CC", "BCC")
 """Headers that RabbitMQ takes for lists of further routing keys. For a text it closes the channel."""
+LONGEST_TYPE = 255
 OTHER_PROPERTIES = 1024
 """Bytes that they have at most, with the content type."""
 
@@ -116,6 +117,8 @@ class RabbitPublisher:
         """Why the broker would close the channel, or the connection, with all that waits on it."""
         if name := next((name for name in ROUTES if name in message.headers), None):
             return f"RabbitMQ takes no text as the header {name}"
+        if (size := len(message.content_type.encode())) > LONGEST_TYPE:
+            return f"the content-type has {size:,} bytes; RabbitMQ accepts at most {LONGEST_TYPE}"
         size = OTHER_PROPERTIES + sum(map(_header_size, (properties.headers or {}).items()))
         if size > (most := self._channel.max_content_size):
             return f"the headers of the message have {size:,} bytes; the server accepts at most {most:,}"
