@@ -33,6 +33,14 @@ async def test_one_job(api, new_job):
     assert (await api.get(f"/v1/jobs/{job['id']}")).json()["version"] == 1
 
 
+async def test_a_spec_without_a_key_keeps_that_of_the_job_it_is_for(api, new_job):
+    """`H` depends on the key."""
+    await new_job(schedule={"cron": "H H * * *"})
+    keyless = {name: value for name, value in JOB.items() if name != "key"}
+    (told,) = (await planned(api, key="nightly", spec={**keyless, "schedule": {"cron": "H H * * *"}}))["jobs"]
+    assert (told["key"], told["change"]) == ("nightly", "unchanged")
+
+
 async def test_a_list_of_jobs(api, new_job):
     await new_job()
     await new_job(key="old", schedule={"cron": "0 5 * * *"})

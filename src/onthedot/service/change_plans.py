@@ -67,6 +67,8 @@ class ChangePlanVerbs(JobVerbs, SyncVerbs, ForecastVerbs):
         job = await self._found(tenant, asked)
         if asked.spec is not None:
             spec = asked.spec if job is None else keep_secrets(asked.spec, job.spec)
+            if spec.key is None and asked.key is not None:  # as in a PUT by key
+                spec = msgspec.structs.replace(spec, key=asked.key)
         elif job is None:
             raise Invalid.one("patch", "needs the id or key of a job", accepted="id or key")
         else:
