@@ -25,8 +25,14 @@ __all__ = ["MoveReport", "Moving", "abort_move", "move_store"]
 SILENT_MS = 10_000
 """Two leases: a node that has not beaten for so long is not there any more."""
 
-_USED = ("jobs", "runs", "history", "deleted_jobs", "api_keys")
-"""A target with rows in one of these is somebody's."""
+_USED = {
+    "jobs": "jobs",
+    "runs": "runs to come",
+    "history": "ended runs",
+    "deleted_jobs": "deleted jobs",
+    "api_keys": "API keys",
+}
+"""A target with rows in one of these tables is somebody's; and what they are, for who reads that."""
 
 _SEQUENCES = ("job_ids", "run_numbers")
 
@@ -164,10 +170,10 @@ async def _refuse_used(move: Moving) -> None:
     state = await read_state(move.target)
     if state is not None and state.state == "aborted":
         return
-    found = [(name, await count_rows(move.target, name)) for name in _USED]
-    used = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in found if count)
+    found = [(words, await count_rows(move.target, table)) for table, words in _USED.items()]
+    used = ", ".join(f"{words}: {count:,}" for words, count in found if count)
     if used:
-        raise Conflict(f"{move.target_name} is not empty: it has {used}. Choose an empty database")
+        raise Conflict(f"{move.target_name} is not empty ({used}). Choose an empty database")
 
 
 async def _refuse_live(driver: Driver, name: str) -> None:
