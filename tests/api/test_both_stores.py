@@ -160,3 +160,15 @@ async def test_keys_and_tenants(store_url):
             assert (await theirs.post("/v1/jobs", json=JOB)).status_code == 201
             problem(await nobody.get("/v1/jobs"), 401)
             problem(await mine.get("/v1/keys"), 403)
+
+
+async def test_a_pause_by_hand_and_what_replaces_the_job(store_url):
+    async with serving(store_url, SystemClock()) as app, client_of(app) as api:
+        address = f"/v1/jobs/{(await api.post('/v1/jobs', json=JOB)).json()['id']}"
+        assert (await api.post(f"{address}/pause", json={"note": "incident 7"})).json()["state"] == "paused"
+        patched = (await api.patch(address, json={"name": "another"})).json()
+        assert (patched["state"], patched["pause"]["note"]) == ("paused", "incident 7")
+        kept = (await api.put(address, json={**JOB, "paused": True})).json()
+        assert (kept["state"], kept["pause"]["note"]) == ("paused", "incident 7")
+        resumed = (await api.put(address, json=JOB)).json()
+        assert (resumed["state"], resumed["pause"]) == ("active", None)

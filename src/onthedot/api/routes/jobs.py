@@ -138,7 +138,9 @@ async def get_job_by_key(request: Request) -> HttpResponse:
 async def replace_job(request: Request) -> HttpResponse:
     """Replace a job.
 
-    If the spec is equal to the current one, nothing changes, not even the version. A masked secret keeps its value.
+    If the spec is equal to the current one, nothing changes, not even the version. A masked secret keeps its value, and
+    `owner` left out keeps the owner. Everything else that is left out has its default: a paused job is resumed unless
+    the body says `"paused": true`.
     """
     service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
     spec = await read_json(request, JobSpec)
@@ -162,6 +164,7 @@ async def replace_job(request: Request) -> HttpResponse:
 async def put_job_by_key(request: Request) -> HttpResponse:
     """Create or replace a job by its key.
 
+    A paused job is resumed unless the body says `"paused": true`; use PATCH to change some fields only.
     `If-Match: *` only replaces and `If-None-Match: *` only creates; otherwise 412.
     """
     service, tenant, key = service_of(request), tenant_of(request), job_key_of(request)
