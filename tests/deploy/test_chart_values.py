@@ -166,3 +166,24 @@ def test_the_example_for_keda_scales_the_deployment_that_leaves_its_number_open(
         assert set(trigger) == {"type", "metadata"}
         assert set(trigger["metadata"]) == {"serverAddress", "query", "threshold", "activationThreshold"}
         assert all(isinstance(value, str) for value in trigger["metadata"].values())
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"secret": {"store": "postgresql://u@h/d", "adminKey": "short"}}, "/secret/adminKey"),
+        (
+            {**EXISTING, "autoscaling": {"enabled": True, "minReplicas": 30}},
+            "autoscaling.minReplicas must not be greater than autoscaling.maxReplicas",
+        ),
+    ],
+)
+def test_values_that_no_cluster_or_node_would_take_are_refused(
+    values: dict[str, Any], told: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "values.json"
+    file.write_text(json.dumps(values))
+    command = [helm(), "template", "onthedot", CHART, "--namespace", "jobs", "-f", file]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0
+    assert told in done.stderr
