@@ -18,7 +18,8 @@ _NAMES = re.compile(
     r"|(?:api|access|auth|subscription|functions?|private|client|shared)[-_]?key|^x-auth(?:$|-)|^auth$|^sig$",
     re.IGNORECASE,
 )
-_PASSWORD = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://[^/?#@:]*):([^/?#]+)@")
+_PASSWORD = re.compile(r"^((?:[^\s=]+=)?[A-Za-z][A-Za-z0-9+.-]*://[^/?#@:]*):([^/?#]+)@")
+"""Also of `--database=postgres://…`."""
 _MASKS = (MASK, quote(MASK), quote(MASK).lower())
 
 

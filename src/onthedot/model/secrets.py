@@ -6,6 +6,7 @@ error: nobody means six dots.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any
@@ -19,6 +20,7 @@ from onthedot.model.targets import OpaqueTarget, Target, TargetSpec
 
 __all__ = ["kept", "mask_problems", "masked"]
 
+_SPACE = re.compile(r"\s")
 _ACCEPTED = "the secret itself; the mask only where there is one already"
 
 
@@ -40,12 +42,12 @@ def masked(target: Target) -> Target:
     shown: dict[str, Any] = {}
     for name in maps:
         if values := getattr(target, name):
-            shown[name] = {key: MASK if is_secret_name(key) else _shown(value) for key, value in values.items()}
+            shown[name] = {key: MASK if is_secret_name(key) else _shown_value(value) for key, value in values.items()}
     for name in texts:
-        if (text := getattr(target, name)) and (without := _shown(text)) != text:
-            shown[name] = without
+        if (text := getattr(target, name)) and ("?" in text or "@" in text) and "://" in text:
+            shown[name] = masked_url(text)
     for name in lists:
-        if (values := getattr(target, name)) and (entries := [_shown(value) for value in values]) != values:
+        if (values := getattr(target, name)) and (entries := [_shown_value(value) for value in values]) != values:
             shown[name] = entries
     for name in target.secret_fields():
         if value := getattr(target, name):
@@ -53,9 +55,9 @@ def masked(target: Target) -> Target:
     return msgspec.structs.replace(target, **shown) if shown else target
 
 
-def _shown(text: str) -> str:
-    """A URL without its secrets, in a field of its own or as the value of a variable, a header or an argument."""
-    return masked_url(text) if "://" in text and ("?" in text or "@" in text) else text
+def _shown_value(text: str) -> str:
+    """Of a variable, a header or an argument: a URL is shown without its secrets. A text with spaces is none."""
+    return masked_url(text) if "://" in text and not _SPACE.search(text) else text
 
 
 def _masks(value: Any) -> Any:

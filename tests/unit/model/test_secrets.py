@@ -80,7 +80,7 @@ def test_sent_back_unchanged_they_are_kept():
 IN_VALUES = ScriptTarget(
     code="pass",
     env={"DATABASE_URL": "postgres://app:pw1@db/orders", "HOOK": "https://a.example/?token=t1", "MODE": "fast"},
-    args=["--verbose", "redis://:pw2@cache/0"],
+    args=["--cache=redis://:pw2@cache/0", "redis://:pw2@cache/0", "curl https://a.example/?token=t1 -o f"],
 )
 
 
@@ -92,7 +92,11 @@ def test_urls_in_values_and_arguments_are_shown_without_their_secrets():
             "HOOK": f"https://a.example/?token={MASK}",
             "MODE": "fast",
         },
-        args=["--verbose", f"redis://:{MASK}@cache/0"],
+        args=[
+            f"--cache=redis://:{MASK}@cache/0",
+            f"redis://:{MASK}@cache/0",
+            "curl https://a.example/?token=t1 -o f",
+        ],
     )
     assert masked(IN_VALUES) == shown
     assert kept(shown, IN_VALUES) == IN_VALUES
@@ -106,7 +110,7 @@ def test_a_password_in_a_url_is_kept_for_its_own_place_only():
         ({"DATABASE_URL": f"postgres://app:{MASK}@evil/orders"}, [], "target.env.DATABASE_URL"),
         ({"DATABASE_URL": f"postgres://other:{MASK}@db/orders"}, [], "target.env.DATABASE_URL"),
         ({"ANOTHER": f"postgres://app:{MASK}@db/orders"}, [], "target.env.ANOTHER"),
-        ({}, [f"redis://:{MASK}@cache/0"], "target.args[0]"),
+        ({}, [f"redis://:{MASK}@other/0"], "target.args[0]"),
     ):
         with pytest.raises(Invalid) as refused:
             kept(ScriptTarget(code="pass", env=env, args=args), IN_VALUES)
