@@ -62,6 +62,7 @@ class Scene:
     async def look(self, *, may: tuple[int, ...] = ()) -> None:
         """At what is there now. `may`: errors that were meant to be answered."""
         where = urlsplit(self.page.url).path
+        await self.page.evaluate("scrollTo(0, 0)")  # further down, what stays at the top covers part of something
         found = await faults(self.page)
         refused = [f"status of {status}" for status in may]
         found += [each for each in self.complaints if not any(status in each for status in refused)]

@@ -121,6 +121,8 @@ if (form && panel) {
     for (const field of form.elements) touched.add(field.name);
     mark(true);
     peek();
-    form.querySelector("[aria-invalid]")?.focus();
+    const first = form.querySelector("[aria-invalid]");
+    first?.focus({ preventScroll: true });
+    first?.closest(".field").scrollIntoView({ block: innerWidth > 1000 ? "nearest" : "start" }); // below the line at the top
   } else check();
 }
