@@ -183,7 +183,7 @@ def test_values_that_no_cluster_or_node_would_take_are_refused(
 ) -> None:
     file = tmp_path / "values.json"
     file.write_text(json.dumps(values))
-    command = [helm(), "template", "onthedot", CHART, "--namespace", "jobs", "-f", file]
+    command = [helm(), "template", "onthedot", str(CHART), "--namespace", "jobs", "-f", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode != 0
     assert told in done.stderr
