@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sqlite3
 
 import pytest
@@ -297,6 +298,16 @@ def test_doctor_asks_the_named_server_beside_postgres(cli, postgres_url, node):
     assert found.out.count(" alive") <= 1, "the store has told of its nodes"
     found = cli("doctor", "--store", postgres_url, "--url", f"http://127.0.0.1:{free_port()}")
     assert (found.code, "connection refused" in found.out) == (1, True)
+
+
+def test_echo_on_a_port_that_is_taken(cli):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        seen = cli("echo", "--port", port)
+    told = f"Error: can't listen on 127.0.0.1:{port}: address already in use; try another --port\n"
+    assert (seen.code, seen.err) == (1, told)
 
 
 def test_doctor_on_wrong_settings(cli, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import Annotated
 
 import typer
@@ -39,4 +41,6 @@ def echo(
         headers = dict(header_value(item) for item in header or [])
         run_echo(port, host, seconds, fail, drop, as_json, status, quiet, headers)
     except OSError as error:
-        raise OnTheDotError(f"can't listen on {host}:{port}: {error.strerror}; try another --port") from None
+        # asyncio wraps the system's words in its own
+        why = os.strerror(error.errno).lower() if error.errno in errno.errorcode else error.strerror
+        raise OnTheDotError(f"can't listen on {host}:{port}: {why}; try another --port") from None
