@@ -57,17 +57,19 @@ def loose_of(typed: Mapping[str, str], base: Mapping[str, Any]) -> dict[str, Any
 
 def job_of(loose: Mapping[str, Any]) -> JobSpec:
     """The job, decoded as strictly as by the API. Raises Invalid with every wrong field."""
-    problems: list[FieldProblem] = []
+    untimed: tuple[FieldProblem, ...] = ()
     try:
         _timed(loose)
     except Invalid as invalid:
-        problems.extend(invalid.problems)
+        untimed = tuple(invalid.problems)
     try:
         spec = convert(loose, JobSpec)
-    except Invalid as invalid:  # one that is empty is not also called missing
-        problems.extend(each for each in invalid.problems if not problems or each.path != "schedule")
-    if problems:
-        raise Invalid(problems)
+    except Invalid as invalid:  # a schedule that is empty is not also called missing
+        raise Invalid(
+            [*untimed, *(each for each in invalid.problems if not untimed or each.path != "schedule")]
+        ) from None
+    if untimed:
+        raise Invalid(untimed)
     return spec
 
 
