@@ -177,9 +177,8 @@ async def test_a_digest_tells_at_most_once_a_second_that_anything_happened(strea
     assert (streams.count, wire.heard) == (0, False)
 
 
-async def test_many_listeners_of_a_digest_are_told_in_groups(wire, fake_clock):
+async def test_many_listeners_of_a_digest_are_told_in_groups(streams, wire):
     """All at once they would keep the loop from calls that are due."""
-    streams = EventStreams(wire, fake_clock)
     listeners = [streams.listen_digest(1) for _ in range(3 * TOLD_AT_ONCE)]
     for stream in listeners:
         assert await anext(stream) == b"retry: 2000\n\n"
