@@ -42,5 +42,6 @@ def echo(
         run_echo(port, host, seconds, fail, drop, as_json, status, quiet, headers)
     except OSError as error:
         # asyncio wraps the system's words in its own
-        why = os.strerror(error.errno).lower() if error.errno in errno.errorcode else error.strerror
+        number = error.errno or 0
+        why = os.strerror(number).lower() if number in errno.errorcode else error.strerror
         raise OnTheDotError(f"can't listen on {host}:{port}: {why}; try another --port") from None
