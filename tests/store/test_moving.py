@@ -319,7 +319,7 @@ async def test_a_target_that_is_used_is_refused(urls):
     store = await open_store(urls[1])
     await create(store, key="theirs")
     await store.close()
-    with pytest.raises(Conflict, match="not empty .jobs: 1, runs to come: 1.. Choose"):
+    with pytest.raises(Conflict, match=r"not empty .jobs: 1, runs to come: 1.. Choose"):
         await move(urls)
     for url in urls:  # nothing has changed
         await (await open_store(url)).close()
