@@ -116,6 +116,25 @@ async def test_sys_exit_in_a_callable_does_not_end_the_program(callables: InProc
     assert outcome.error == "SystemExit: 3"
 
 
+@pytest.mark.parametrize("waits", [False, True])
+async def test_an_exception_that_can_not_be_shown_is_a_failure_all_the_same(
+    callables: InProcessFunctions, make_call: MakeCall, waits: bool
+):
+    class Unspeakable(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    def raises() -> None:
+        raise Unspeakable
+
+    async def raises_there() -> None:
+        raise Unspeakable
+
+    callables.add("it", raises_there if waits else raises)
+    outcome = await asyncio.wait_for(send(callables, make_call(IT)), 10)
+    assert (outcome.kind, outcome.error) == ("error", "Unspeakable: its str() failed: ValueError")
+
+
 async def test_params_that_do_not_fit(callables: InProcessFunctions, make_call: MakeCall):
     callables.add("it", lambda a: a)
     outcome = await send(callables, make_call(IT, params={"b": 1}))

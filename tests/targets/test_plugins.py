@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, Self
@@ -193,6 +194,20 @@ async def test_one_that_answers_with_something_else_has_failed(
     outcome = await send(from_coroutine(send_badly, spec=FaxTarget), make_call(FaxTarget(number=1)))
     assert outcome.error == f"TypeError: send() returned an Outcome that is wrong: {why}"
     assert (outcome.kind, outcome.retryable) == ("error", True)
+
+
+async def test_one_that_raises_what_can_not_be_shown_has_failed(make_call: MakeCall) -> None:
+    class Unspeakable(Exception):
+        def __str__(self) -> str:
+            raise ValueError("no words")
+
+    async def send_badly(call: Call) -> Outcome:
+        raise Unspeakable
+
+    outcome = await asyncio.wait_for(
+        send(from_coroutine(send_badly, spec=FaxTarget), make_call(FaxTarget(number=1))), 10
+    )
+    assert (outcome.kind, outcome.error) == ("error", "Unspeakable: its str() failed: ValueError")
 
 
 async def test_one_that_logs_no_text_has_failed(make_call: MakeCall, log: Log) -> None:

@@ -283,7 +283,11 @@ class Kind(ABC):
 
 def failed_try(error: BaseException) -> Outcome:
     """A kind that fails in a way nobody foresaw is a failed try, never the end of the node."""
-    return Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")
+    try:
+        words = str(error)
+    except Exception as failing:
+        words = f"its str() failed: {type(failing).__name__}"
+    return Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {words}")
 
 
 def run_environment(call: Call) -> dict[str, str]:

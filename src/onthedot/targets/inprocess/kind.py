@@ -24,7 +24,7 @@ from onthedot.model.current_run import CALLED_FOR
 from onthedot.model.result import not_json
 from onthedot.model.run import Outcome
 from onthedot.model.targets import FunctionTarget
-from onthedot.targets.contract import Call, Cause, Done, Ended, Handle, Kind, Profile, Stop
+from onthedot.targets.contract import Call, Cause, Done, Ended, Handle, Kind, Profile, Stop, failed_try
 from onthedot.targets.inprocess.loop_thread import LoopThread
 from onthedot.targets.inprocess.thread_pool import ThreadPool
 from onthedot.targets.registry import names
@@ -262,7 +262,7 @@ class InProcessCall(msgspec.Struct, gc=False, eq=False):
 
     def _failed(self, error: BaseException) -> None:
         self.write("".join(traceback.format_exception(error)))
-        self.outcome = Outcome(kind="error", retryable=True, error=f"{type(error).__name__}: {error}")
+        self.outcome = failed_try(error)
 
     def write(self, text: str) -> None:
         """Into the log of its run, from any thread."""
