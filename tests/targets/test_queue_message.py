@@ -210,6 +210,24 @@ def test_sqs_takes_few_headers():
     assert [problem.path for problem in refused.value.problems] == ["target.headers"]
 
 
+@pytest.mark.parametrize("name", ["AWS.x", "aws.x", "Amazon.TraceId", "aMaZoN.y", "team.", "a..b"])
+def test_sqs_takes_no_headers_that_aws_refuses(name: str):
+    given = target(topic="orders", headers={"team": "billing", name: "1"})
+    with pytest.raises(Invalid) as refused:
+        kind("sqs://eu-west-1").check(given)
+    (problem,) = refused.value.problems
+    assert (problem.path, problem.given) == (f"target.headers.{name}", name)
+    assert "AWS. or Amazon." in (problem.accepted or "")
+    kind("nats://h").check(given)
+
+
+@pytest.mark.parametrize("name", ["aws", "awsome.x", "x.aws.y", "amazon-x", "A.b"])
+def test_sqs_takes_other_headers(name: str):
+    given = target(topic="orders", headers={name: "1"})
+    kind("sqs://eu-west-1").check(given)
+    assert paths(given) == []
+
+
 @pytest.mark.parametrize(
     ("url", "name", "accepted"),
     [

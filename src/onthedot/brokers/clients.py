@@ -25,6 +25,8 @@ class BrokerClient(msgspec.Struct, frozen=True, kw_only=True):
     celery: bool = False
     most_headers: int | None = None
     fields: tuple[str, ...] = ()  # of its messages: no names for headers, which have a place or a meaning of their own
+    header: str = ".+"  # a regular expression for the names of headers, beside what all brokers take
+    accepted_header: str = ""
 
     @property
     def installed(self) -> bool:
@@ -39,6 +41,9 @@ class BrokerClient(msgspec.Struct, frozen=True, kw_only=True):
 
     def takes(self, topic: str) -> bool:
         return len(topic.encode()) <= self.longest and re.fullmatch(self.topic, topic) is not None
+
+    def takes_header(self, name: str) -> bool:
+        return re.fullmatch(self.header, name) is not None
 
     def reader(self) -> OpenReader:
         return cast("OpenReader", import_module(f"onthedot.brokers.readers.{self.extra}").open_reader)
@@ -91,6 +96,8 @@ CLIENTS = {
             accepted="the name of a queue: up to 80 letters, digits, _ and -; a FIFO queue ends with .fifo",
             celery=True,
             most_headers=4,
+            header=r"(?i:(?!aws\.|amazon\.|.*\.\.).*[^.])",
+            accepted_header="no name that begins with AWS. or Amazon., ends with a period, or contains two in a row",
         ),
     )
 }

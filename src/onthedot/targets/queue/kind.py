@@ -76,6 +76,10 @@ class Queues(CoroutineKind):
             problem = f"is a field of the messages themselves on {client.title}"
             accepted = f"not {', '.join(client.fields)}"
             raise Invalid.one(f"target.headers.{name}", problem, given=name, accepted=accepted)
+        if (name := next((name for name in target.headers if not client.takes_header(name)), None)) is not None:
+            problem = f"not a valid header name for {client.title}"
+            accepted = client.accepted_header
+            raise Invalid.one(f"target.headers.{name}", problem, given=name, accepted=accepted)
 
     async def send(self, call: Call) -> Outcome | Ended:
         target = call.target
