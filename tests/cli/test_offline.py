@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sqlite3
+import sys
 
 import pytest
 
@@ -213,6 +214,27 @@ def test_doctor_on_a_database_that_is_away(cli, free_port):
     assert f"127.0.0.1:{port}: connection refused" in found.out
     assert "is PostgreSQL running" in found.out
     assert "secret" not in found.out
+
+
+@pytest.mark.parametrize(
+    ("place", "found", "installed"),
+    [
+        ("s3://jobs/scripts", "which requires: pip install 'onthedot[s3]'", False),
+        ("s3://jobs?zone=eu", "Accepted: s3://BUCKET/PREFIX?endpoint=URL&region=NAME", True),
+        ("s3://[jobs", "Accepted: s3://BUCKET/PREFIX?endpoint=URL&region=NAME", True),
+    ],
+)
+def test_doctor_goes_on_after_an_object_store_that_does_not_open(cli, monkeypatch, place, found, installed):
+    monkeypatch.setenv("ONTHEDOT_OBJECT_STORE", place)
+    if not installed:
+        monkeypatch.setitem(sys.modules, "obstore.store", None)
+    answer = cli("doctor", "--json")
+    assert answer.code == 1, answer.err
+    by_subject = {item["subject"]: item for item in answer.json}
+    assert found in by_subject["objects"]["found"]
+    assert "correct OBJECT_STORE" in by_subject["objects"]["advice"]
+    assert [subject for subject, item in by_subject.items() if item["state"] == "wrong"] == ["objects"]
+    assert {"versions", "settings", "disk", "descriptors", "store"} <= by_subject.keys()
 
 
 def test_doctor_on_a_store_that_lacks_tables(cli, tmp_path):

@@ -6,6 +6,8 @@ import platform
 import shutil
 from pathlib import Path
 
+import msgspec
+
 from onthedot.cli.findings import Finding, ok, warning, wrong
 from onthedot.cli.store_diagnosis import examine_store
 from onthedot.descriptors import allowed, for_sending
@@ -14,6 +16,7 @@ from onthedot.intake import examine_intakes
 from onthedot.launcher.launch import jobs_file_of
 from onthedot.launcher.remarks import failing
 from onthedot.main import targets_of
+from onthedot.objects import open_objects
 from onthedot.settings import Settings, load_settings
 from onthedot.store.sqlite.driver import SQLITE_VERSION
 from onthedot.targets import build_targets
@@ -31,8 +34,12 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
         settings = load_settings({"store": store}, file=file)
     except SettingsError as error:
         return [wrong("settings", str(error).replace("\n", "; "), "fix the settings first; the other checks need them")]
+    objects = _object_store(settings)
+    if objects:  # the other checks need one that can be opened
+        settings = msgspec.structs.replace(settings, object_store=Settings().object_store)
     findings = [
         _versions(),
+        *objects,
         *_plugins(settings),
         _settings(settings),
         *_jobs_file(settings),
@@ -56,6 +63,14 @@ async def examine(store: str | None, file: str | None, server: str | None, key: 
 def _versions() -> Finding:
     found = f"onthedot {__version__}, Python {platform.python_version()}, SQLite {SQLITE_VERSION}"
     return ok("versions", f"{found}, time zones {zone_data()}")
+
+
+def _object_store(settings: Settings) -> list[Finding]:
+    try:
+        open_objects(settings.object_store)
+    except SettingsError as error:
+        return [wrong("objects", str(error), "install it, or correct OBJECT_STORE; `onthedot serve` does not start")]
+    return []
 
 
 def _plugins(settings: Settings) -> list[Finding]:

@@ -38,7 +38,10 @@ class S3Objects(ObjectStore):
             from obstore.store import S3Store
         except ImportError:
             raise SettingsError(f"OBJECT_STORE is {place}, which requires: pip install 'onthedot[s3]'") from None
-        parts = urlsplit(place)
+        try:
+            parts = urlsplit(place)
+        except ValueError:  # a bracket that is not closed
+            parts = urlsplit("")
         options = dict(parse_qsl(parts.query))
         if not parts.hostname or set(options) - set(_OPTIONS):
             raise SettingsError(
