@@ -345,7 +345,11 @@ async def test_a_job_may_run_at_once_when_it_is_made(api, way):
     shown = (await api.get(f"/v1/jobs/{job['id']}")).json()
     assert "run_now" not in shown
     assert (await api.put("/v1/jobs/by-key/nightly", json=body)).json()["version"] == 1
-    assert paths(problem(await api.patch(f"/v1/jobs/{job['id']}", json={"run_now": True}), 422)) == ["run_now"]
+    refused = problem(await api.patch(f"/v1/jobs/{job['id']}", json={"run_now": True}), 422)
+    assert paths(refused) == ["run_now"]
+    replaced = problem(await api.put(f"/v1/jobs/{job['id']}", json=body), 422)
+    assert replaced["errors"] == refused["errors"], "to replace one by its id makes none"
+    assert (await api.put(f"/v1/jobs/{job['id']}", json={**body, "run_now": False})).json()["version"] == 1
 
 
 SECRETS = ["a new secret of 24 characters", "an old secret of 24 characters"]

@@ -317,6 +317,26 @@ def test_late_runs_are_told(sqlite_url: str):
         second.stop()
 
 
+def test_a_program_that_starts_again_resumes_no_job_that_somebody_paused(store_url: str):
+    def start() -> Scheduler:
+        program = Scheduler(store_url)
+        program.add("https://example.com/", every="1h", key="mine")
+        program.add("https://example.com/", every="1h", key="told", paused=False)
+        return program.start()
+
+    first = start()
+    try:
+        for key in ("mine", "told"):
+            assert first.pause(key).state == "paused"
+    finally:
+        first.stop()
+    second = start()
+    try:
+        assert {job.key: job.state for job in second.jobs()} == {"mine": "paused", "told": "active"}
+    finally:
+        second.stop()
+
+
 def test_the_zone_and_the_defaults_of_all_jobs(sqlite_url: str):
     defaults = {"timeout": "30s", "retry": {"attempts": 7}, "max_running": 2, "tags": ["mine"]}
     scheduler = Scheduler(sqlite_url, tz="Europe/Berlin", defaults=defaults)

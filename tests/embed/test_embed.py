@@ -195,6 +195,24 @@ async def test_added_jobs_stay_and_undecorated_ones_go(store_url, heard):
     assert run.status == "DONE"
 
 
+async def test_to_add_a_job_again_keeps_its_pause_unless_the_call_says_otherwise(store_url):
+    """As each start of the program does."""
+    async with scheduler_for(store_url) as scheduler:
+        await scheduler.add("https://example.com/", every="1h", key="mine")
+        await scheduler.service.pause_job(1, (await scheduler.get("mine")).id, note="out of order")
+        again = await scheduler.add("https://example.com/", every="2h", key="mine")
+        assert again.state == "paused"
+        assert again.pause is not None
+        assert again.pause.note == "out of order"
+        assert str(again.schedule.every) == "2h"
+        said = await scheduler.add("https://example.com/", every="2h", key="mine", paused=False)
+        assert said.state == "active"
+        said = await scheduler.add("https://example.com/", every="2h", key="mine", paused=True)
+        assert said.state == "paused"
+        new = await scheduler.add("https://example.com/", every="2h", key="new", paused=True)
+        assert new.state == "paused"
+
+
 async def test_two_programs_on_one_store_leave_each_other_alone(postgres_url):
     one, other = scheduler_for(postgres_url, name="one"), scheduler_for(postgres_url, name="other")
     one.job(every="1h", key="of-one")(_nothing)

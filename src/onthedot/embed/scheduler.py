@@ -26,6 +26,8 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, TypeVar, overload
 
+import msgspec
+
 from onthedot.clock import Clock, SystemClock
 from onthedot.embed.embedded_node import EmbeddedNode, anywhere, running_loop
 from onthedot.embed.keywords import SharedKeywords, params_of
@@ -83,7 +85,7 @@ class Scheduler(EmbeddedNode):
         self._source = f"code:{name}"
         self._names: dict[Callable[..., Any], str] = {}
         self._decorated: dict[str, JobSpec] = {}
-        self._early: list[tuple[JobSpec, bool]] = []  # added before the start, with whether they replace others
+        self._early: list[AddedJob] = []  # before the start
 
     # registering functions and jobs
 
@@ -158,7 +160,8 @@ class Scheduler(EmbeddedNode):
         replace: bool = True,
         **when_and_how: Any,
     ) -> Any:
-        """Add a job that calls a function (or its registered name) or a URL. Replaces the job with the same `key`.
+        """Add a job that calls a function (or its registered name) or a URL. Replaces the job with the same `key`,
+        which stays paused if somebody paused it, unless `paused` is given.
 
         `args` are stored by name, like `params`. Before the scheduler has started, plain code can add jobs too: they
         are created when it starts, and None is returned."""
@@ -167,23 +170,26 @@ class Scheduler(EmbeddedNode):
         function = what if callable(what) else self._functions.find(what)
         named = params_of(function, args, params)
         spec = spec_from_keywords(self._target(what), key, named, self._shared.given(when_and_how))
+        added = AddedJob(spec, replaces=replace, keeps_pause=when_and_how.get("paused") is None)
         if self._loop is None and self._service is None and running_loop() is None:
-            self._early.append((spec, replace))
+            self._early.append(added)
             return None
-        return self._carry_out(self._add(spec, replace))
+        return self._carry_out(self._add(added))
 
     async def _define_jobs(self, service: Service) -> None:
         await service.sync(DEFAULT_TENANT, self._source, list(self._decorated.values()), prune=True)
 
     async def _add_early_jobs(self) -> None:
         while self._early:
-            await self._add(*self._early[0])
+            await self._add(self._early[0])
             del self._early[0]
 
-    async def _add(self, spec: JobSpec, replace: bool) -> JobView:
-        if spec.key is not None and replace:
-            return (await self.service.put_job_by_key(DEFAULT_TENANT, spec.key, spec))[0]
-        return await self.service.create_job(DEFAULT_TENANT, spec)
+    async def _add(self, added: AddedJob) -> JobView:
+        spec = added.spec
+        if spec.key is None or not added.replaces:
+            return await self.service.create_job(DEFAULT_TENANT, spec)
+        keeps = added.keeps_pause
+        return (await self.service.put_job_by_key(DEFAULT_TENANT, spec.key, spec, keeps_pause=keeps))[0]
 
     @anywhere
     async def change(
@@ -254,6 +260,14 @@ class Scheduler(EmbeddedNode):
 
     async def _id(self, job: int | str) -> int:
         return job if isinstance(job, int) else (await self.service.get_job_by_key(DEFAULT_TENANT, job)).id
+
+
+class AddedJob(msgspec.Struct, frozen=True):
+    """A job as a call of `add` says it."""
+
+    spec: JobSpec
+    replaces: bool  # the one with its key
+    keeps_pause: bool  # of that one: each start of the program adds the job again
 
 
 class JobIteration:

@@ -70,6 +70,8 @@ class JobVerbs(ScriptVerbs):
         idempotency: Idempotency | None = None,
     ) -> JobView:
         """PUT: the whole spec anew. Equal to what there is: nothing changes, not even the version."""
+        if spec.run_now is True:
+            raise _only_for_new(spec.run_now)
         now = await self.time.now()
         await self.check_scripts(tenant, spec.target)
 
@@ -90,10 +92,7 @@ class JobVerbs(ScriptVerbs):
         now = await self.time.now()
 
         if "run_now" in patch:
-            accepted = "a new job; to run an existing one: POST /v1/jobs/{id}/run"
-            raise Invalid.one(
-                "run_now", "allowed only when a job is created", given=patch["run_now"], accepted=accepted
-            )
+            raise _only_for_new(patch["run_now"])
 
         named = script_named_in(patch.get("target"))
         if named is not None and await self.store.missing_scripts(tenant, [named]):
@@ -145,9 +144,10 @@ class JobVerbs(ScriptVerbs):
         idempotency: Idempotency | None = None,
         *,
         there: bool | None = None,
+        keeps_pause: bool = False,
     ) -> tuple[JobView, bool]:
         """Creates or replaces the job of that key; True if it is new. `run_now` is for a new one. `there`: True only
-        replaces, False only creates."""
+        replaces, False only creates. `keeps_pause`: one that is there stays paused or not, whatever the spec says."""
         if spec.key is None:
             spec = msgspec.structs.replace(spec, key=key)
         if spec.key != key:
@@ -160,7 +160,8 @@ class JobVerbs(ScriptVerbs):
                 raise VersionMismatch(f"job with key {key!r} {'not found' if there else 'already exists'}")
             if old is None:
                 return owned(self._checked(tenant, spec, None, now), owner)
-            return self._checked(tenant, keep_secrets(spec, old), old, now)
+            wanted = msgspec.structs.replace(spec, paused=old.paused) if keeps_pause else spec
+            return self._checked(tenant, keep_secrets(wanted, old), old, now)
 
         run_now = bool(spec.run_now)
         job, created = await self.store.put_job(
@@ -252,3 +253,8 @@ class JobVerbs(ScriptVerbs):
             channels=self.settings.channels,
         )
         return as_stored(spec, self.settings)
+
+
+def _only_for_new(run_now: object) -> Invalid:
+    accepted = "a new job; to run an existing one: POST /v1/jobs/{id}/run"
+    return Invalid.one("run_now", "allowed only when a job is created", given=run_now, accepted=accepted)

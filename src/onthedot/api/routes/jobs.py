@@ -140,7 +140,7 @@ async def replace_job(request: Request) -> HttpResponse:
 
     If the spec is equal to the current one, nothing changes, not even the version. A masked secret keeps its value, and
     `owner` left out keeps the owner. Everything else that is left out has its default: a paused job is resumed unless
-    the body says `"paused": true`.
+    the body says `"paused": true`. `run_now` is refused: it is for new jobs.
     """
     service, tenant, job_id = service_of(request), tenant_of(request), job_id_of(request)
     spec = await read_json(request, JobSpec)
