@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from onthedot.cli.bundles import Output, write_bundle
 from onthedot.cli.group import command_group
-from onthedot.cli.options import ApiKey, AsJson, Server, connected
+from onthedot.cli.options import ApiKey, AsJson, Server, connected, find_job
 from onthedot.cli.output import print_json, say, table, when
 
 __all__ = ["group"]
@@ -31,8 +31,11 @@ def list_(
     """List incidents, newest first."""
     filters = {"job": job, "condition": condition, "state": state, "since": since, "until": until}
     with connected(server, key) as client:
-        given = {name: value for name, value in filters.items() if value is not None}
+        given: dict[str, Any] = {name: value for name, value in filters.items() if value is not None}
         found = client.list_alerts(**given, limit=limit).items
+        if job is not None and not found:  # of a job that was deleted there may be some, by its ID
+            given["job"] = find_job(client, job).id
+            found = client.list_alerts(**given, limit=limit).items
     if as_json:
         print_json(found)
         return
