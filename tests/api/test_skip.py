@@ -28,7 +28,7 @@ async def test_a_slot_is_skipped_and_taken_back(api):
     runs = (await api.get(f"{address}/runs?status=SKIPPED")).json()["items"]
     assert [(run["scheduled_for"], run["reason"]) for run in runs] == [(second, "skipped"), (first, "skipped")]
     why = (await api.get(f"{address}/explain", params={"at": second})).json()
-    assert (why["because"], why["run"]["id"]) == ("skipped by open", runs[0]["id"])
+    assert (why["because"], why["run"]["id"]) == ("skipped by someone without a key", runs[0]["id"])
     back = await api.post(f"{address}/unskip", json={"slot": first})
     assert (back.status_code, back.json()["next_run"]) == (200, first)
     problem(await api.post(f"{address}/unskip", json={"slot": first}), 409)

@@ -90,8 +90,8 @@ def test_a_slot_is_skipped_and_taken_back(online, hourly):
     assert online("jobs", "skip", job, slot).out.startswith(f"Job {job} skips {slot}; next run in ")
     listed = online("jobs", "upcoming", job, "-n", "3").out.splitlines()
     assert [line.split()[0] for line in listed[1:]] == [f"2030-01-01T0{hour}:00:00.000Z" for hour in range(4)]
-    assert "skipped by open" in listed[3]
-    assert "skipped by open" in online("jobs", "explain", job, "--at", slot).out
+    assert "skipped by someone without a key" in listed[3]
+    assert "skipped by someone without a key" in online("jobs", "explain", job, "--at", slot).out
     wrong = online("jobs", "skip", job, "2030-01-01T02:30:00Z")
     assert wrong.code == 1
     assert "2030-01-01T03:00:00.000Z" in wrong.err

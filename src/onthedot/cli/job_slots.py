@@ -9,6 +9,7 @@ import typer
 from onthedot.cli.describe import follow_facts
 from onthedot.cli.options import ApiKey, AsJson, Job, Server, connected, find_job
 from onthedot.cli.output import facts, print_json, say, table, when
+from onthedot.model.actor import actor_words
 
 if TYPE_CHECKING:
     from onthedot.model.job import JobView
@@ -161,7 +162,7 @@ def upcoming(
     if as_json:
         print_json(found)
         return
-    left_out = {each.slot: f"skipped by {each.actor}" for each in found.skipped}
+    left_out = {each.slot: f"skipped by {actor_words(each.actor, each.actor_kind)}" for each in found.skipped}
     last = found.fires[-1] if len(found.fires) == count else max([*found.fires, *left_out], default="")
     slots = sorted([*found.fires, *(slot for slot in left_out if slot <= last)])
     rows = [[slot, when(slot), left_out.get(slot, "")] for slot in slots]

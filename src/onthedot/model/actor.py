@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-__all__ = ["ITSELF", "ChangeActor", "file_actor"]
+__all__ = ["ITSELF", "ChangeActor", "actor_words", "file_actor"]
 
 ActorKind = Literal["key", "open", "file", "intake", "system"]
 
@@ -29,3 +29,12 @@ ITSELF = ChangeActor(kind="system", name="onthedot")
 
 def file_actor(source: str) -> ChangeActor:
     return ChangeActor(kind="file", name=source)
+
+
+def actor_words(name: str | None, kind: str | None) -> str | None:
+    """Who changed something, as one says it after "by"."""
+    if name is None:
+        return None
+    return {"open": "someone without a key", "file": f"the jobs file {name}", "system": "On the Dot itself"}.get(
+        kind or "", name
+    )

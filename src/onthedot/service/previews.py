@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from onthedot.errors import Invalid
+from onthedot.model.actor import actor_words
 from onthedot.model.chains import LONGEST_CHAIN
 from onthedot.model.group import MAX_RUNNING
 from onthedot.model.instant import format_instant, parse_rfc3339
@@ -94,7 +95,8 @@ class PreviewVerbs(ServiceBase):
 
 def _because(job: JobRecord, run: RunView | None, cursor: int | None, *, slot: bool, moment: int, now: int) -> str:
     if run is not None and run.reason == "skipped" and run.status == "SKIPPED":
-        return f"skipped by {(run.outcome or {}).get('actor', 'a user')}"
+        said = run.outcome or {}
+        return f"skipped by {actor_words(said.get('actor'), said.get('actor_kind')) or 'a user'}"
     if run is not None and run.status == "SKIPPED":
         return f"skipped: {SKIPPED.get(run.reason or '', run.reason)}"
     if run is not None and run.waiting == "group":

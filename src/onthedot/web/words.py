@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
+from onthedot.model.actor import actor_words
 from onthedot.model.duration import MINUTE
 from onthedot.model.instant import parse_rfc3339
 from onthedot.model.job import JobView
@@ -179,15 +180,6 @@ def asked_words(name: str, value: object) -> tuple[str, str]:
     if isinstance(value, bool):
         return "", label if value else f"not {label}"
     return label, str(value)
-
-
-def actor_words(name: str | None, kind: str | None) -> str | None:
-    """Who changed something, as one says it after "by"."""
-    if name is None:
-        return None
-    return {"open": "someone without a key", "file": f"the jobs file {name}", "system": "On the Dot itself"}.get(
-        kind or "", name
-    )
 
 
 def status_words(status: str) -> str:

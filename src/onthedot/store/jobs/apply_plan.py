@@ -109,8 +109,9 @@ def refuse_quarantined(job: Locked) -> None:
 
 def refuse_other_version(job: Locked, if_match: int | None) -> None:
     if if_match is not None and job.record.version != if_match:
-        version = job.record.version
-        raise VersionMismatch(f"job {job.record.id} is at version {version}, not {if_match}; read it again")
+        # 0 stands for a tag that no job ever has
+        named = f", not {if_match}; read it again" if if_match else "; If-Match names another version"
+        raise VersionMismatch(f"job {job.record.id} is at version {job.record.version}{named}")
 
 
 async def apply_change(

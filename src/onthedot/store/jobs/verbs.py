@@ -227,7 +227,7 @@ class _CreatedMeanwhile(Exception):
 
 async def _create_one(tx: Transaction, new: NewJob, if_match: int | None) -> JobView:
     if if_match is not None:
-        raise VersionMismatch(f"job with key {new.spec.key!r} not found, so it can't have version {if_match}")
+        raise VersionMismatch(f"job with key {new.spec.key!r} not found, so it has no version that If-Match could name")
     now = await tx.now()
     (planned,) = await prepare(tx, [new], now)
     if isinstance(planned, OnTheDotError):

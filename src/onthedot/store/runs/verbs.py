@@ -153,7 +153,7 @@ def _refuse_other_version(job: Locked | None, job_id: int, if_match: int | None)
     if job is not None:
         refuse_other_version(job, if_match)
     elif if_match is not None:
-        raise VersionMismatch(f"job {job_id} was deleted, so it can't have version {if_match}")
+        raise VersionMismatch(f"job {job_id} was deleted, so it has no version that If-Match could name")
 
 
 async def go_on(tx: Transaction, job: Locked, change: Change) -> None:
