@@ -15,7 +15,7 @@ from onthedot.model.schedule import Schedule
 from onthedot.model.targets import WebhookTarget
 from onthedot.store import NewJob
 from tests.engine.cluster import Cluster
-from tests.engine.making import FAILED, FUNCTION, spec
+from tests.engine.making import FAILED, FUNCTION, Desk, spec
 
 EVERY_SECOND = Schedule(cron="* * * * * *")
 
@@ -369,6 +369,23 @@ async def test_logs_are_on_disk_and_in_the_store(cluster, fake_clock, tmp_path):
     text = (tmp_path / "nightly" / f"{run.id}.log").read_text()
     assert "all is well" in text
     assert "execution time" in text
+
+
+async def test_the_log_of_what_never_began_is_kept_too(cluster, fake_clock, tmp_path):
+    """It says why: the engine of a workflow did not answer, an image could not be pulled."""
+    node = await cluster.node(logs_base_directory=tmp_path)
+    desk = Desk(node.sender)
+    job = await cluster.create(spec(key="nightly", schedule=due_in(100)))
+    await fake_clock.advance(1)
+    (started,) = desk.calls
+    started.call.log("Airflow does not answer\n")
+    started.tell(Outcome(kind="timeout", error="not started within 60 s"))
+    await fake_clock.advance(1)
+    run = await cluster.run(job.id)
+    assert (run.status, run.started_at) == ("FAILED", None)
+    assert await cluster.store.run_logs(1, run.id) == "Airflow does not answer\n"
+    last = (tmp_path / "nightly" / f"{run.id}.log").read_text().splitlines()[-1]
+    assert last.endswith("attempt 1 timeout: not started within 60 s")
 
 
 async def test_a_thousand_timers_at_one_instant(cluster, fake_clock):

@@ -314,8 +314,8 @@ class Monitor(msgspec.Struct, gc=False, eq=False):
                 finished_at = started
             self.seconds = now - self.began
             duration = round(self.seconds * 1000)
-            if self._log is not None:
-                log = self._log.end(finished_at, outcome, duration)
+        if self._log is not None:  # also of what never began: why is what it has logged
+            log = self._log.end(finished_at, outcome, duration)
         return context.finished(self.run, outcome, started, finished_at, duration, log)
 
     def _wait_for_room(self, finished: Finished) -> None:

@@ -70,16 +70,15 @@ class RunLog:
                 self._head(None)
             self._to_file(text)
 
-    def end(self, finished_at: int, outcome: Outcome, duration_ms: int) -> str | None:
-        """The attempt is over. Returns what the store keeps: the last 64 KB, None if nothing was written."""
+    def end(self, finished_at: int, outcome: Outcome, duration_ms: int | None) -> str | None:
+        """The attempt is over; without a duration, it never began. Returns what the store keeps: the last 64 KB, None
+        if nothing was written."""
         if self._path is not None:
             why = f": {outcome.error}" if outcome.error else ""
             last = self._tail[-1] if self._tail else "\n"
             gap = "" if last.endswith("\n") else "\n"
-            self._to_file(
-                f"{gap}{format_instant(finished_at)} attempt {self._run.token} {outcome.kind} "
-                f"execution time {duration_ms / 1000:.3f} s{why}\n"
-            )
+            took = "" if duration_ms is None else f" execution time {duration_ms / 1000:.3f} s"
+            self._to_file(f"{gap}{format_instant(finished_at)} attempt {self._run.token} {outcome.kind}{took}{why}\n")
         if not self._tail:
             return None
         self._trim()
