@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+import uvloop
 
 from onthedot.targets.inprocess.loop_thread import LoopThread
 from tests.services.waiting import until
@@ -78,6 +80,38 @@ async def blocked(other: LoopThread) -> AsyncIterator[Callable[[], None]]:
     yield let_go.set
     let_go.set()
     assert await answer(blocker)
+
+
+async def stop_loop() -> None:
+    asyncio.get_running_loop().stop()
+    await asyncio.sleep(0)
+
+
+async def leave_in_a_callback() -> None:
+    asyncio.get_running_loop().call_soon(sys.exit, "leaving")
+    await asyncio.sleep(0)
+
+
+async def leave_in_a_task() -> None:
+    async def leave() -> None:
+        sys.exit("leaving")
+
+    with contextlib.suppress(SystemExit):
+        await asyncio.create_task(leave())
+
+
+@pytest.mark.parametrize("uses_uvloop", [False, True], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("ends", [stop_loop, leave_in_a_callback, leave_in_a_task])
+def test_who_stops_the_loop_stops_nobody(ends: Callable[[], Awaitable[None]], uses_uvloop: bool):
+    async def carry_out() -> list[object]:
+        async with LoopThread("other") as other:
+            waiting = send(other, lambda: asyncio.sleep(0.01, "waited"))
+            ending = send(other, ends)
+            found = [await answer(ending), await answer(waiting)]
+            return [*found, await answer(send(other, lambda: asyncio.sleep(0, "came later")))]
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop if uses_uvloop else None) as runner:
+        assert runner.run(carry_out()) == [None, "waited", "came later"]
 
 
 async def test_it_runs_there_and_answers_here(other: LoopThread):

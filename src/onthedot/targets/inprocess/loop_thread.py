@@ -79,6 +79,7 @@ class LoopThread:
         self._at_work: dict[ThreadCall, asyncio.Task[None]] = {}
         self._worker: asyncio.Task[None] | None = None
         self._begun = False  # that one's first step; if it is still there afterwards, its call waits
+        self._leaves = False  # the thread: its loop runs again as long as it does not
 
     # here
 
@@ -248,13 +249,28 @@ class LoopThread:
             return False
         return self._timers.wakes_at <= self._first_result + GATHER_SECONDS
 
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        """A function may stop the loop that it finds itself on, and SystemExit in a task that it has made ends the loop
+        as well. All others are on it, too, and those to come."""
+        while not self._leaves and not loop.is_closed():
+            try:
+                loop.run_forever()
+            except BaseException as error:
+                report = {"message": "a task or callback of a function tried to end its thread", "exception": error}
+                loop.call_exception_handler(report)
+
+    def _leave(self) -> None:
+        self._leaves = True
+        self._over_there.stop()
+
     # opening and closing
 
     async def __aenter__(self) -> Self:
         self._home = asyncio.get_running_loop()
         self._loop = _like(self._home)
+        self._leaves = False
         self._there, self._back = LoopWakeup(self._loop, self._arrive), LoopWakeup(self._home, self._bring_home)
-        self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(self._loop,), name=self._name, daemon=True)
         self._thread.start()
         return self
 
@@ -265,7 +281,7 @@ class LoopThread:
             self._checking.cancel()
             self._checking = None
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_cancel_rest(), self._loop))
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._leave)
         await asyncio.to_thread(self._thread.join)
         self._timers.close()
         self._there.close()
