@@ -58,7 +58,8 @@ async def test_a_result_on_standard_error_is_none(in_namespaces: Scripts, make_c
 
 async def test_a_line_that_is_too_long_is_no_result(in_namespaces: Scripts, make_call: MakeCall):
     outcome = await send(in_namespaces, make_call(python("import json; print(json.dumps('x' * 100_000))")))
-    assert outcome == Outcome(kind="ok", detail={"exit_code": 0})
+    note = "not kept: the last line exceeds the limit of 65536 bytes"
+    assert outcome == Outcome(kind="ok", detail={"exit_code": 0, "result_note": note})
 
 
 async def test_params_are_on_standard_input_and_in_the_environment(scripts: Scripts, make_call: MakeCall):

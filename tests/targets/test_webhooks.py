@@ -313,7 +313,7 @@ async def test_an_arrival_knows_how_late_it_is(webhooks: Webhooks, echo: EchoSer
 
 async def test_the_time_is_the_callers_not_the_machines(webhooks: Webhooks, echo: EchoServer, make_call: MakeCall):
     """An hour off, a receiver that checks the signature's age refuses each call: the engine gives the database's."""
-    an_hour_ago = 1_700_000_000_000
+    an_hour_ago = 1_700_000_000_500  # in the middle of a second: the loop's clock may be some ms behind
     echo.answer = lambda arrival: (503, {"retry-after": "Tue, 14 Nov 2023 22:14:20 GMT"}, b"")
     target = WebhookTarget(url=echo.url, secret=SECRET)
     offset_us = int(time.monotonic() * 1e6) - an_hour_ago * 1000
@@ -322,7 +322,7 @@ async def test_the_time_is_the_callers_not_the_machines(webhooks: Webhooks, echo
     assert arrival.headers["webhook-timestamp"] == "1700000000"
     assert arrival.headers["webhook-signature"] == sign(SECRET, f"7-{SLOT}", 1_700_000_000, b"")
     assert outcome.retry_after_ms is not None
-    assert 50_000 < outcome.retry_after_ms <= 60_100  # the loop's clock may be some ms behind
+    assert 50_000 < outcome.retry_after_ms < 60_000
 
 
 async def test_a_run_whose_params_lack_what_its_body_names_fails_for_good_and_sends_nothing(
