@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from pathlib import Path
 from typing import Self
 
@@ -16,21 +17,28 @@ from onthedot.channels.message import test_message as message_for
 from onthedot.channels.registry import build_channels
 from onthedot.launcher.launch import fast_loop
 from onthedot.settings import ChannelSetting
+from tests.targets.making_certificates import Authority
 
 MESSAGE = message_for("ops", "https://x/alerts")
 
 
 class Receiver:
-    def __init__(self) -> None:
+    """With a certificate and its key: over TLS."""
+
+    def __init__(self, certificate: tuple[str, str] | None = None) -> None:
         self.bodies: list[dict[str, object]] = []
         self.status = 204
+        self._tls = None
+        if certificate is not None:
+            self._tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            self._tls.load_cert_chain(*certificate)
 
     async def __aenter__(self) -> Self:
         app = web.Application()
         app.router.add_post("/hook", self._take)
         self._runner = web.AppRunner(app)
         await self._runner.setup()
-        self._site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        self._site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls)
         await self._site.start()
         assert self._site._server is not None
         port = self._site._server.sockets[0].getsockname()[1]  # type: ignore[attr-defined]
@@ -56,9 +64,26 @@ async def test_a_url_gets_json_and_any_2xx_is_a_yes():
             receiver.status = status
             with pytest.raises(NotDelivered, match=f"^{receiver.place} answered {status}$"):
                 await channel.send(MESSAGE)
-    with pytest.raises(NotDelivered, match=f"can't connect to {receiver.place}: ") as failed:
+    with pytest.raises(NotDelivered) as failed:
         await channel.send(MESSAGE)
+    host, _, port = receiver.place.partition(":")
+    assert str(failed.value) == f"can't connect: Connection refused ({host}, port {port})", "as a webhook says it"
+
+
+async def test_an_unknown_host_and_tls_that_fails_are_told_in_words(tmp_path: Path):
+    nowhere = build_channels({"ops": ChannelSetting(url="http://hooks.invalid/x?token=secret")})["ops"]
+    with pytest.raises(NotDelivered, match=r"^can't resolve the host name: hooks\.invalid: ") as failed:
+        await nowhere.send(MESSAGE)
     assert "secret" not in str(failed.value)
+    authority = Authority(tmp_path)
+    async with Receiver() as plain, Receiver(authority.issue("receiver")) as untrusted:
+        for receiver, why in ((plain, ""), (untrusted, "the certificate is not trusted: ")):
+            host, _, port = receiver.place.partition(":")
+            channel = build_channels({"ops": ChannelSetting(url=f"https://{receiver.place}/hook")})["ops"]
+            with pytest.raises(NotDelivered) as failed:
+                await channel.send(MESSAGE)
+            assert str(failed.value).startswith(f"TLS handshake failed: {why}")
+            assert str(failed.value).endswith(f" ({host}, port {port})")
 
 
 async def test_a_command_reads_the_message_from_its_standard_input(tmp_path: Path):

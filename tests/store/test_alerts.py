@@ -213,7 +213,7 @@ async def test_too_long_against_its_own_p95_between_two_looks(hands: Hands, time
     run = await run_once(hands, times, OK, duration_ms=17_000)
     (found,) = await incidents(store)
     assert (found.condition, found.run_id, found.count) == ("too_long", run.id, 1)
-    assert found.reason == "a run took 17s; the limit is 15s800ms"
+    assert found.reason == "a run took 17 s; the limit is 15.8 s"
     await run_once(hands, times, OK, duration_ms=4_000)
     await store.watch_alerts()
     assert [each.state for each in await incidents(store)] == ["closed"]
@@ -293,7 +293,7 @@ async def test_the_channel_of_each_rule_is_told_when_its_own_limit_is_exceeded(
         await store.watch_alerts()
     assert await events(hands) == ["opened ops", "opened pager"]
     (found,) = await incidents(store)
-    assert found.reason == "a run has been running for 1m1s; the limit is 10s"
+    assert found.reason == "a run has been running for 1 min 1 s; the limit is 10 s"
     await hands.finish(run, duration_ms=61_000)
     await carry_out(store)
     await times.advance(9 * MINUTE)

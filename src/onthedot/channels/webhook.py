@@ -8,6 +8,7 @@ import aiohttp
 
 from onthedot.channels.channel import NotDelivered
 from onthedot.channels.message import AlertMessage, message_json
+from onthedot.model.connection_error import unreached_words
 from onthedot.version import __version__
 
 __all__ = ["WebhookChannel"]
@@ -34,10 +35,20 @@ class WebhookChannel:
                 status = response.status
         except TimeoutError:
             raise NotDelivered(f"{self.place} did not answer within {WITHIN:g} s") from None
+        except aiohttp.ClientConnectorDNSError as error:
+            raise NotDelivered(f"can't resolve the host name: {error.host}: {error.os_error}") from None
+        except aiohttp.ClientSSLError as error:
+            raise NotDelivered(f"TLS handshake failed: {_tls_words(error)} ({error.host}, port {error.port})") from None
         except aiohttp.ClientConnectorError as error:
-            why = error.os_error.strerror or "unknown host"
-            raise NotDelivered(f"can't connect to {self.place}: {why}") from None
+            raise NotDelivered(f"can't connect: {unreached_words(error.os_error, error.host, error.port)}") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise NotDelivered(f"{self.place}: {type(error).__name__}") from None
         if not 200 <= status < 300:
             raise NotDelivered(f"{self.place} answered {status}")
+
+
+def _tls_words(error: aiohttp.ClientSSLError) -> str:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):  # it has no `os_error`
+        why = error.certificate_error
+        return f"the certificate is not trusted: {getattr(why, 'verify_message', '') or why}"
+    return getattr(error.os_error, "reason", None) or str(error.os_error)

@@ -44,10 +44,10 @@ class Duration(int):
     def seconds(self) -> float:
         return self / SECOND
 
-    def in_words(self) -> str:
-        """As a sentence has it: from ten seconds on without milliseconds, rounded up, so that what is over a limit is
-        said to be over it."""
-        return str(self if self < 10 * SECOND else Duration(-(-self // SECOND) * SECOND))
+    def in_words(self, *, exact: bool = False) -> str:
+        """As a sentence has it: "38 s", "5 min 3 s". From ten seconds on without milliseconds, rounded up, so that what
+        is over a limit is said to be over it. `exact`: as the limit itself is."""
+        return _sentence(int(self) if exact or self < 10 * SECOND else -(-self // SECOND) * SECOND)
 
     def __str__(self) -> str:
         return _written(int(self))
@@ -65,6 +65,19 @@ def _written(ms: int) -> str:
         if amount:
             parts.append(f"{amount}{unit}")
     return "".join(parts) or "0s"
+
+
+def _sentence(ms: int) -> str:
+    if 0 < ms < SECOND:
+        return f"{ms} ms"
+    rest, parts = ms, []
+    for unit, size in (("d", DAY), ("h", HOUR), ("min", MINUTE)):
+        amount, rest = divmod(rest, size)
+        if amount:
+            parts.append(f"{amount} {unit}")
+    if rest or not parts:
+        parts.append(f"{rest / SECOND:g} s")
+    return " ".join(parts)
 
 
 @lru_cache(maxsize=1024)

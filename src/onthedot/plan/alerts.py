@@ -143,14 +143,16 @@ def on_end(
 
 
 def took_too_long(duration_ms: int, limit_ms: int) -> str:
-    return f"a run took {Duration(duration_ms).in_words()}; the limit is {Duration(limit_ms)}"
+    return f"a run took {Duration(duration_ms).in_words()}; the limit is {Duration(limit_ms).in_words(exact=True)}"
 
 
 def late(asked: Sequence[AlertRule], lateness_ms: int) -> list[Raised]:
     if not asked:
         return []
     limit = min(rule.late for rule in asked)
-    words = f"a run started {Duration(lateness_ms).in_words()} late; the limit is {Duration(limit)}"
+    words = (
+        f"a run started {Duration(lateness_ms).in_words()} late; the limit is {Duration(limit).in_words(exact=True)}"
+    )
     return [Raised(condition="late", reason=words, ways=ways_of(asked), limit_ms=limit)]
 
 

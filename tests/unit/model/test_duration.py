@@ -109,7 +109,15 @@ def test_prints(ms: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ms", "text"), [(9_999, "9s999ms"), (10_000, "10s"), (30_001, "31s"), (1_280_866, "21m21s"), (0, "0s")]
+    ("ms", "text"),
+    [(9_999, "9.999 s"), (10_000, "10 s"), (30_001, "31 s"), (1_280_866, "21 min 21 s"), (0, "0 s"), (38, "38 ms")],
 )
 def test_sentences_leave_out_what_nobody_reads(ms: int, text: str) -> None:
     assert Duration(ms).in_words() == text
+
+
+@pytest.mark.parametrize(
+    ("ms", "text"), [(15_800, "15.8 s"), (75_250, "1 min 15.25 s"), (DAY + 7_200_000, "1 d 2 h"), (60_000, "1 min")]
+)
+def test_sentences_say_a_limit_as_it_is(ms: int, text: str) -> None:
+    assert Duration(ms).in_words(exact=True) == text

@@ -103,8 +103,9 @@ class AlertWatch(Topic):
             if job is None or not asked or job.state != "active":
                 continue
             limit = min(rule.late for rule in asked)
+            allowed = Duration(limit).in_words(exact=True)
             waited = Duration(now - row["due_at"]).in_words()
-            words = f"a run that was due {waited} ago has not started; the limit is {Duration(limit)}"
+            words = f"a run that was due {waited} ago has not started; the limit is {allowed}"
             found.append(_trouble(job, "late", words, "late", row["due_at"] + limit, row["id"], asked, limit))
         return found
 
@@ -130,7 +131,8 @@ class AlertWatch(Topic):
                 continue
             limit = min(limit for _, limit in over)
             running = Duration(now - row["since"]).in_words()
-            words = f"a run has been running for {running}; the limit is {Duration(limit)}"
+            allowed = Duration(limit).in_words(exact=True)
+            words = f"a run has been running for {running}; the limit is {allowed}"
             chosen = [rule for rule, _ in over]
             found.append(_trouble(job, "too_long", words, "too_long", row["since"] + limit, row["id"], chosen, limit))
         return found

@@ -8,13 +8,13 @@ a socket. The address is judged again right before it is connected to.
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import Callable
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
 
+from onthedot.model.connection_error import unreached_words
 from onthedot.targets.exhaustion import NO_PORTS, Lacking, lack_of, ports_are_gone
 from onthedot.targets.webhook.egress import EgressRule
 from onthedot.targets.webhook.http1.connection import Unanswered
@@ -206,8 +206,7 @@ def _unreached(error: OSError, family: int, address: str, port: int) -> Exceptio
         return Lacking(lack)
     if ports_are_gone(error, family, (address, port)):
         return Lacking(NO_PORTS)
-    why = os.strerror(error.errno) if error.errno else str(error)  # each loop words it in its own way
-    return Unanswered("can't connect", f"{why} ({address}, port {port})")
+    return Unanswered("can't connect", unreached_words(error, address, port))
 
 
 def _close_late(task: asyncio.Task[socket.socket]) -> None:
