@@ -66,6 +66,29 @@ def test_what_is_wrong_is_named(message: Any, path: str, what: str):
     assert found.problems[0].accepted
 
 
+@pytest.mark.parametrize(
+    ("message", "path"),
+    [
+        (b'{"op": "run", "key": "a", "op": "delete"}', "op"),
+        (b'{"op": "delete", "key": "a", "key": "b"}', "key"),
+        (b'{"op": "delete", "key": "a", "\\u006bey": "a"}', "key"),
+        (b'{"op": "run", "key": "a", "params": {"x": [1, {"y": 1, "y": 1}]}}', "params.x[1].y"),
+        (json.dumps(event()).encode()[:-1] + b', "data": {"op": "run", "op": "delete"}}', "data.op"),
+    ],
+)
+def test_a_field_that_is_there_twice_is_refused(message: bytes, path: str):
+    """Which of both was meant? A job was deleted whose run was asked for."""
+    found = read(message)
+    assert isinstance(found, Invalid), found
+    (problem,) = found.problems
+    assert (problem.path, problem.message, problem.accepted) == (path, "is there twice", "each field once")
+
+
+def test_a_name_may_be_in_several_objects():
+    params = {"a": 1, "b": {"a": 1}, "c": [{"a": 1}, {"a": 2.5e3}, []], "key": "\u00fc", "op": 9**15}
+    assert command({"op": "run", "key": "a", "params": params}).op == "run"
+
+
 def test_what_is_no_json_or_too_large_is_said_so():
     assert isinstance(read(b"{"), Unreadable)
     assert isinstance(read(b""), Unreadable)

@@ -10,6 +10,7 @@ import msgspec
 
 from onthedot.brokers.reader import Received
 from onthedot.errors import IdempotencyMismatch, Invalid, TooLarge
+from onthedot.intake.repeated_fields import refuse_repeated_fields
 from onthedot.model.decoding import convert, decode_json
 from onthedot.model.job import ACCEPTED_KEYS, KEY_PATTERN, JobSpec
 from onthedot.model.portions import check_values
@@ -128,6 +129,7 @@ def _read(intake: str, message: Received) -> Command:
     if len(raw) > SMALL_BYTES:
         check_values(raw)
     loose: Any = decode_json(raw, Any)
+    refuse_repeated_fields(raw)
     sent_as, path = None, ""
     if isinstance(loose, dict) and "specversion" in loose:
         loose, sent_as = _data_of(loose)
