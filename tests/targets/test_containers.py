@@ -479,6 +479,23 @@ async def test_a_long_line_is_one_line(kind):
     assert outcome.detail["result"] == list(range(1, 9001))
 
 
+@pytest.mark.parametrize(
+    "after",
+    ["for i in $(seq 30); do echo; done", "for i in $(seq 30); do echo bye >&2; done", "sleep 0"],
+    ids=["blank lines", "the other stream", "nothing"],
+)
+async def test_a_result_is_found_whatever_comes_after_it(kind, after):
+    outcome = await Watched(kind, "sh", "-c", f"echo [7]; {after}").outcome()
+    assert outcome.detail == {"exit_code": 0, "result": [7]}
+
+
+async def test_of_a_line_that_is_too_long_for_a_result_it_is_said(kind):
+    outcome = await Watched(kind, "sh", "-c", "echo begins; echo [$(seq -s , 1 70000)]").outcome()
+    assert outcome.detail["result_note"] == "not kept: the last line exceeds the limit of 65536 bytes"
+    outcome = await Watched(kind, "sh", "-c", "echo begins; echo no [$(seq -s , 1 70000)]").outcome()
+    assert outcome.detail == {"exit_code": 0}
+
+
 @pytest.fixture
 def doctor(engine: EngineServer) -> Callable[..., Any]:
     async def diagnose(**setting: Any) -> Any:

@@ -71,3 +71,19 @@ def test_however_it_is_cut_the_last_line_that_is_not_empty_counts(words: list[st
     last.write("\n" + json.dumps(lines[-1:]) + "\n")
     assert last.given_back() == {"result": lines[-1:]}
     assert heard(*words)._line.strip() == (lines[-1].strip() if lines else "")
+
+
+@pytest.mark.parametrize(
+    ("portions", "is_whole"),
+    [
+        ((), False),
+        (("[1]\n",), False),
+        (("[1,", "2]\n", "\n"), False),
+        (("said\n[1]",), True),
+        (("said\n", "[1,", "2]\n", "\n"), True),
+        (("\n", "[1]"), True),
+        (("\n\n",), False),
+    ],
+)
+def test_whether_its_beginning_was_seen(portions: tuple[str, ...], is_whole: bool):
+    assert heard(*portions).is_whole is is_whole

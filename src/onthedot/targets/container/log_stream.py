@@ -20,9 +20,10 @@ from onthedot.targets.process.output import OUTPUT_LIMIT
 
 __all__ = ["ContainerLog", "last_line", "stamped"]
 
-TAIL = 10
-"""Entries at the end of the output in which the result is looked for. Docker cuts lines into entries of 16 KB, and a
-result has 64 KB at most."""
+TAILS = (10, 100, 1000)
+"""Entries at the end of the output in which the result is looked for: more of them if its line does not begin there.
+Docker cuts lines into entries of 16 KB, and a result has 64 KB at most; but blank lines may follow it, and whatever was
+printed on the other stream."""
 AGAIN_AFTER = 0.5
 RESUMES_AFTER_END = 3
 
@@ -85,9 +86,20 @@ class ContainerLog:
 async def last_line(engine: ContainerEngine, name: str) -> LastLine:
     """The last line on the standard output of a container that has ended. Asked for by itself: the stream may be cut,
     and is not read to the end of a long output."""
-    line = LastLine(lambda text: None)
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    async with engine.logs(name, stdout="1", tail=str(TAIL)) as response:
-        async for _, text in frames(response):
-            line.write(decoder.decode(text))
+    for tail in TAILS:
+        line, entries = await _last_line(engine, name, tail)
+        if line.is_whole or entries < tail:
+            break
     return line
+
+
+async def _last_line(engine: ContainerEngine, name: str, tail: int) -> tuple[LastLine, int]:
+    """And how many entries there were: engines count those of both streams."""
+    line, entries = LastLine(lambda text: None), 0
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    async with engine.logs(name, stdout="1", stderr="1", tail=str(tail)) as response:
+        async for stream, text in frames(response):
+            entries += 1
+            if stream == 1:
+                line.write(decoder.decode(text))
+    return line, entries

@@ -21,6 +21,7 @@ class LastLine:
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log
         self._line = ""
+        self._before_is_known = False
 
     def write(self, text: str) -> None:
         self._log(text)
@@ -28,7 +29,10 @@ class LastLine:
             self._line += text
         else:
             start = printed.rfind("\n") + 1
-            self._line = text[start:] if start or "\n" in self._line else self._line + text
+            if start or "\n" in self._line:
+                self._line, self._before_is_known = text[start:], True
+            else:
+                self._line += text
         if len(self._line) > 2 * RESULT_LIMIT:
             beginning = self._line[: RESULT_LIMIT + 1]
             has_ended = "\n" in self._line and "\n" not in beginning
@@ -37,6 +41,11 @@ class LastLine:
     @property
     def line(self) -> str:
         return self._line.strip()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether what was written has its beginning for sure: a line break before it."""
+        return self._before_is_known
 
     def given_back(self) -> dict[str, Any]:
         """What it adds to the details of an outcome: the `result`, or a note why what begins like one is none."""
