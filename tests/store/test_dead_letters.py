@@ -41,6 +41,9 @@ async def test_they_are_found_by_cause_and_time_and_grouped(hands: Hands, store:
     assert [each.key for each in (await store.list_dead(1, between)).items] == ["j1"]
     groups = await store.group_dead(1)
     assert [(each.cause, each.count, each.jobs) for each in groups.items] == [(FROM, 2, 2), (VALUE, 1, 1)]
+    assert [each.job_id for each in groups.items] == [None, letters[1].job_id], "of the one job, if it is one"
+    hours = await store.group_dead(1, window=10_000)
+    assert [each.job_id for each in hours.items] == [each.job_id for each in letters]
     assert (groups.items[0].first_at, groups.items[0].last_at) == (letters[2].finished_at, letters[0].finished_at)
     assert groups.exact
     assert (await store.group_dead(2)).items == []

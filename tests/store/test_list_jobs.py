@@ -43,8 +43,10 @@ async def test_newest_first(store: Store, times: Times) -> None:
 
 
 async def test_names_by_id(store: Store) -> None:
-    named, unnamed = await create(store, name="Nightly report"), await create(store)
-    assert await store.job_names(1, [named.id, unnamed.id, 999]) == {named.id: "Nightly report"}
+    named, keyed = await create(store, name="Nightly report", key="report"), await create(store, key="daily")
+    unnamed = await create(store)
+    found = await store.job_names(1, [named.id, keyed.id, unnamed.id, 999])
+    assert found == {named.id: "Nightly report", keyed.id: "daily"}
     assert await store.job_names(2, [named.id]) == {}
 
 

@@ -86,6 +86,25 @@ async def test_letters_are_grouped_by_their_stored_cause_and_hour(site, app, let
     assert (await site.get("/v1/dead/groups?window=week")).status_code == 422
 
 
+async def test_a_group_of_one_job_has_its_name_although_none_of_its_letters_is_listed(site, app, letters, fake_clock):
+    node = TinyNode(app.context.service.store, "other")
+    await node.register()
+    paused = await site.post("/v1/jobs/by-key/nightly/pause", json={})
+    assert paused.status_code == 200, paused.text
+    once = {"every": "1m", "count": 1}
+    report = {**JOB, "key": "report", "name": "Monthly report", "schedule": once, "policy": {"retry": {"attempts": 1}}}
+    assert (await site.post("/v1/jobs", json=report)).status_code == 201
+    await fake_clock.advance(60)
+    (failed,) = await node.work(Outcome(kind="error", error="no paper"))
+    found = groups_of(await text_of(site, "/dead"))
+    assert found[0][1] == "no paper"
+    page = await text_of(site, next(address for address, cause, _ in found if cause.startswith("disk")))
+    assert failed not in page
+    assert '<td data-label="Jobs"><div>Monthly report</div></td>' in page
+    assert page.count('<td data-label="Jobs"><div>nightly</div></td>') == 2
+    assert "1 job<" not in page
+
+
 async def test_discarded_with_a_note_and_listed_as_such(site, app, letters):
     group = groups_of(await text_of(site, "/dead"))[0]
     fields = dict(parse_qsl(group[0].partition("?")[2]))

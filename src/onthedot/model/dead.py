@@ -39,13 +39,14 @@ class DeadLetterView(RunView, frozen=True, kw_only=True):
 
 
 class DeadGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Dead letters with the same cause."""
+    """Dead letters with the same cause. `job_id`: of the job, if all are of one."""
 
     cause: str
     count: int
     jobs: int
     first_at: str
     last_at: str
+    job_id: int | None = None
 
 
 class DeadGroups(msgspec.Struct, frozen=True, kw_only=True):

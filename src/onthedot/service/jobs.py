@@ -30,7 +30,7 @@ class JobVerbs(ScriptVerbs):
         return await self._with_objective(await self.store.get_job(tenant, job_id))
 
     async def job_names(self, tenant: int, ids: Sequence[int]) -> dict[int, str]:
-        """By id, of those that are there and have a name."""
+        """By id: the name, or else the key, of those that are there and have one of them."""
         return await self.store.job_names(tenant, ids) if ids else {}
 
     async def get_job_by_key(self, tenant: int, key: str) -> JobView:

@@ -103,7 +103,7 @@ class Jobs(Topic):
         return await self.driver.read(lambda tx: read_view(tx, tenant, job_id))
 
     async def job_names(self, tenant: int, ids: Sequence[int]) -> dict[int, str]:
-        """By id, of those that are there and have a name."""
+        """By id: the name, or else the key, of those that are there and have one of them."""
         rows = await self.driver.read(lambda tx: tx.rows("job_names", tenant, list(ids)))
         return {row["id"]: row["name"] for row in rows}
 

@@ -83,6 +83,7 @@ class DeadLetters(Topic):
                 jobs=row["jobs"],
                 first_at=format_instant(row["first_at"]),
                 last_at=format_instant(row["last_at"]),
+                job_id=row["job_id"] if row["jobs"] == 1 else None,
             )
             for row in rows
         ]

@@ -57,13 +57,17 @@ async def dead(request: Request) -> HttpResponse:
         of_job = LetterFilter(job_id=asked["job_id"])
         groups = await load(context_of(request).clock, service.group_dead(tenant, of_job, HOUR))
     titles = await titles_of(context_of(request).clock, service, tenant, found.items)
+    shown = (groups.value.items if groups and groups.value else [])[: GROUPS_MOST if asked["groups"] else GROUPS]
+    # groups are of other pages of the list, too
+    others = sorted({each.job_id for each in shown if each.job_id is not None} - titles.keys())
+    names = (await load(context_of(request).clock, service.job_names(tenant, others))).value or {}
     return await show(
         request,
         "dead.html",
         asked=asked,
         titles=titles,
         groups=groups,
-        group_rows=_rows(groups.value.items if groups and groups.value else [], found.items, asked, titles),
+        group_rows=_rows(shown, found.items, asked, {**names, **titles}),
         most_groups=GROUPS_MOST,
         is_chosen=asked["cause"] is not None or asked["since"] is not None or asked["until"] is not None,
         which={name: value for name, value in _fields(asked).items() if value is not None},
@@ -83,11 +87,12 @@ class GroupRow(msgspec.Struct, frozen=True, kw_only=True):
 def _rows(
     groups: list[DeadGroup], letters: list[DeadLetterView], asked: dict[str, Any], titles: dict[int, str]
 ) -> list[GroupRow]:
-    shown = groups[: GROUPS_MOST if asked["groups"] else GROUPS]
-    return [GroupRow(group=each, jobs=_jobs(each, letters, titles), chosen=_chosen_is(each, asked)) for each in shown]
+    return [GroupRow(group=each, jobs=_jobs(each, letters, titles), chosen=_chosen_is(each, asked)) for each in groups]
 
 
 def _jobs(group: DeadGroup, letters: list[DeadLetterView], titles: dict[int, str]) -> str:
+    if group.job_id is not None:
+        return titles.get(group.job_id) or f"Job {group.job_id}"
     at = [each for each in letters if each.cause == group.cause and _within(each.finished_at, group)]
     names = list(dict.fromkeys(titles[each.job_id] for each in at))
     if len(names) < min(group.jobs, 3):

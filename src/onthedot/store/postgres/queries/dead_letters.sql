@@ -65,7 +65,8 @@ ORDER BY d.discarded_at DESC, d.run_id DESC;
 
 -- part: by_cause
 -- Of the last $2 that failed.
-SELECT w.cause, count(*) AS letters, count(DISTINCT w.job_id) AS jobs, min(w.failed_at) AS first_at, max(w.failed_at) AS last_at
+SELECT w.cause, count(*) AS letters, count(DISTINCT w.job_id) AS jobs, min(w.job_id) AS job_id,
+    min(w.failed_at) AS first_at, max(w.failed_at) AS last_at
 FROM (
     SELECT d.cause, d.job_id, d.failed_at FROM dead_letters d
     WHERE d.tenant = $1 AND {where} ORDER BY d.failed_at DESC, d.run_id DESC LIMIT $2

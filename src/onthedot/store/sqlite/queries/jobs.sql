@@ -93,7 +93,8 @@ SELECT {columns} FROM jobs j {joins} WHERE j.tenant = ?1 AND j.key = ?2;
 SELECT {columns} FROM jobs j {joins} WHERE +j.tenant = ?1 AND j.id IN (SELECT value FROM json_each(?2));
 
 -- name: job_names
-SELECT id, name FROM jobs WHERE +tenant = ?1 AND id IN (SELECT value FROM json_each(?2)) AND name IS NOT NULL;
+SELECT id, COALESCE(name, key) AS name FROM jobs
+WHERE +tenant = ?1 AND id IN (SELECT value FROM json_each(?2)) AND COALESCE(name, key) IS NOT NULL;
 
 -- name: prune_jobs
 -- Not those that others name to follow them: they run once more each time.
