@@ -134,6 +134,12 @@ async def test_it_runs_once_without_privileges_and_its_last_line_is_the_result(s
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
 
 
+@pytest.mark.parametrize("before", ["", "echo begins;"])
+async def test_a_result_is_found_before_many_blank_lines(kind, before):
+    watched = Watched(kind, "-c", f"{before} echo [7]; for i in $(seq 30); do echo; done", command=["sh"])
+    assert (await watched.outcome()).detail == {"exit_code": 0, "result": [7]}
+
+
 async def test_how_it_fails(server, kind):
     failed, oom, absent, evicted = (
         Watched(kind, "sh", "-c", "echo oh; exit 3"),

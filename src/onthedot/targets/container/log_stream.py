@@ -20,7 +20,7 @@ from onthedot.targets.process.output import OUTPUT_LIMIT
 
 __all__ = ["ContainerLog", "last_line", "stamped"]
 
-TAILS = (10, 100, 1000)
+TAILS, LONGEST_TAIL = (10, 100), 1000
 """Entries at the end of the output in which the result is looked for: more of them if its line does not begin there.
 Docker cuts lines into entries of 16 KB, and a result has 64 KB at most; but blank lines may follow it, and whatever was
 printed on the other stream."""
@@ -89,8 +89,8 @@ async def last_line(engine: ContainerEngine, name: str) -> LastLine:
     for tail in TAILS:
         line, entries = await _last_line(engine, name, tail)
         if line.is_whole or entries < tail:
-            break
-    return line
+            return line
+    return (await _last_line(engine, name, LONGEST_TAIL))[0]
 
 
 async def _last_line(engine: ContainerEngine, name: str, tail: int) -> tuple[LastLine, int]:

@@ -20,8 +20,11 @@ from onthedot.targets.process.output import OUTPUT_LIMIT
 
 __all__ = ["PodLog", "last_line"]
 
-TAIL = 10
-"""Lines at the end of the output in which the result is looked for."""
+TAILS, LONGEST_TAIL = (10, 100), 400
+"""Lines at the end of the output in which the result is looked for: more of them if its line does not begin there,
+since blank ones may follow it. 400 parts of 16 KB are fewer bytes than a line may have that is read here."""
+SMALLEST_PART = 4096
+"""Bytes. Container runtimes cut long lines, and a part counts as a line: into 16 KB, as far as we know."""
 AGAIN_AFTER = 0.5
 RESUMES_AFTER_END = 3
 SILENCE = 15 * 60.0
@@ -88,12 +91,22 @@ class PodLog:
 async def last_line(api: KubernetesApi, namespace: str, pod: KubePod) -> LastLine:
     """The last line that a pod which has ended has printed. Asked for by itself: the stream may be cut, and is not read
     to the end of a long output."""
-    line = LastLine(lambda text: None)
-    query = {"container": pod.main.name, "tailLines": str(TAIL)}
+    for tail in TAILS:
+        line, most = await _last_line(api, namespace, pod, tail)
+        if line.is_whole or most < tail:
+            return line
+    return (await _last_line(api, namespace, pod, LONGEST_TAIL))[0]
+
+
+async def _last_line(api: KubernetesApi, namespace: str, pod: KubePod, tail: int) -> tuple[LastLine, int]:
+    """And how many there were, at most."""
+    line, lines_at_most = LastLine(lambda text: None), 0
+    query = {"container": pod.main.name, "tailLines": str(tail)}
     async with api.stream(_path(namespace, pod), query, 30.0) as lines:
         async for text in lines:
             line.write(text.decode("utf-8", "replace"))
-    return line
+            lines_at_most += 1 + len(text) // SMALLEST_PART
+    return line, lines_at_most
 
 
 def _path(namespace: str, pod: KubePod) -> str:
