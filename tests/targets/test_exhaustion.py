@@ -73,10 +73,11 @@ async def test_a_command_is_not_begun_without_a_descriptor(make_call: MakeCall, 
     commands = Commands({"it": CommandSetting(argv=("true",))})
     lacks = Lacks()
     call = make_call(CommandTarget(command="it"), lacks=lacks)
-    with no_descriptors(), pytest.raises(NotBegun):
-        await send(commands, call)
-    assert lacks == ["too many open files in this process"]
-    assert (await send(commands, call)).ok
+    async with commands:  # with a guard process, which needs descriptors too
+        with no_descriptors(), pytest.raises(NotBegun):
+            await send(commands, call)
+        assert lacks == ["too many open files in this process"]
+        assert (await send(commands, call)).ok
 
 
 async def test_a_function_is_not_begun_without_a_worker(make_call: MakeCall, no_descriptors: NoDescriptors):

@@ -17,6 +17,7 @@ worker_shares            how many workers one job or tenant may have
 open_runs outlives       work that goes on without a node: in the store, in the engine
 queue intake             messages to brokers, and from them
 callbacks                results that come later
+commands                 what a killed node leaves behind
 scripts                  holes in the sandbox of scripts
 containers               containers that are run twice, found by nobody, or not allowed
 kubernetes               the same for Jobs of a cluster
@@ -35,6 +36,7 @@ from proof.planted.bugs import (
     claim,
     claim_sql,
     clients,
+    commands,
     containers,
     cursor,
     destinations,
@@ -82,6 +84,7 @@ BUGS: tuple[Bug, ...] = (
     *open_runs.BUGS,
     *outlives.BUGS,
     *callbacks.BUGS,
+    *commands.BUGS,
     *containers.BUGS,
     *kubernetes.BUGS,
     *workflows.BUGS,

@@ -47,6 +47,8 @@ Emitters do not know the subscribers, and an event without subscribers costs one
 | alert.watch_failed | error: the look for late, lost and unroutable failed; it is repeated |
 | otel.unavailable, otel.back | error: the collector that traces and logs are sent to |
 | node.short | kind, what, capacity: out of a resource; takes fewer runs for a while |
+| commands.guard_ended | code: the process that ends the commands of a killed node; the next one is started |
+| commands.unguarded | error: that process can't be started; commands go on if this node is killed |
 | plugin.broken | plugin, error: the server goes on without it |
 | script.uploaded, script.deleted | tenant, script, (size) |
 | scripts.sandbox | sandbox, broken: what scripts run in, and interpreters that do not |

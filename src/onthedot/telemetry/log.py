@@ -69,6 +69,8 @@ _LEVELS = {
     "node.short": "warning",
     "otel.unavailable": "warning",
     "otel.back": "info",
+    "commands.guard_ended": "warning",
+    "commands.unguarded": "error",
     "plugin.broken": "error",
     "script.uploaded": "info",
     "script.deleted": "info",

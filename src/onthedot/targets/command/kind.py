@@ -2,8 +2,9 @@
 
 A command learns which run it is from ONTHEDOT_RUN_ID, _JOB_ID, _JOB_KEY, _SCHEDULED_FOR, _ATTEMPT and _PARAMS (JSON).
 Exit code 0 is done, everything else an error that is tried again. If the last line it prints is JSON, that is its
-result. Cancelled, its whole process group gets SIGTERM, two seconds to tidy up, and SIGKILL. It sees only the
-environment it was given and a few variables every program needs: the node's own holds the store's password.
+result. Cancelled, its whole process group gets SIGTERM, two seconds to tidy up, and SIGKILL; if the node is killed, a
+guard process kills it. It sees only the environment it was given and a few variables every program needs: the node's
+own holds the store's password.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from onthedot.errors import Invalid
 from onthedot.model.run import Outcome
@@ -26,11 +27,13 @@ from onthedot.targets.contract import NOT_BEGUN, Call, Ended, Profile, run_envir
 from onthedot.targets.coroutine import CoroutineKind
 from onthedot.targets.exhaustion import lack_of
 from onthedot.targets.presence import program_problem
+from onthedot.targets.process.group_guard import GroupGuard
 from onthedot.targets.process.last_line import LastLine
 from onthedot.targets.process.output import ProcessOutput
 from onthedot.targets.process.spawning import Process, signal_group, signal_name, spawn
 from onthedot.targets.registry import names
 from onthedot.targets.setup import FileGrants, KindSetup
+from onthedot.telemetry import emit
 
 __all__ = ["Commands"]
 
@@ -51,6 +54,15 @@ class Commands(CoroutineKind):
         self.profile = Profile(capacity=capacity, stop_within=grace + KILLED_WITHIN)
         self._commands, self._grace = dict(commands), grace
         self._own: dict[int, dict[str, CommandSetting]] = {}
+        self._guard: GroupGuard | None = None
+
+    async def __aenter__(self) -> Self:
+        self._guard = GroupGuard()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._guard is not None:
+            await asyncio.shield(self._guard.close())
 
     @classmethod
     def of(cls, setup: KindSetup) -> Commands:
@@ -91,6 +103,7 @@ class Commands(CoroutineKind):
         try:
             last = LastLine(call.log)
             output = ProcessOutput(last.write)
+            self._start_guard()
             process = _start(command, call, output)
         except BaseException as error:
             if output is not None:
@@ -101,6 +114,8 @@ class Commands(CoroutineKind):
             if output is None or not isinstance(error, OSError | ValueError):
                 raise
             return _not_started(command, error)
+        if self._guard is not None:
+            self._guard.add(process.pid)
         try:
             code = await process.wait()
         except asyncio.CancelledError:
@@ -108,7 +123,22 @@ class Commands(CoroutineKind):
             raise
         finally:
             output.finish()
+            if self._guard is not None:
+                self._guard.remove(process.pid)
         return _ended(code, last.given_back() if code == 0 else {})
+
+    def _start_guard(self) -> None:
+        """Where no process is to be had, none is for the command either: nothing begins, and another node may take the
+        run. Where a guard can never be started (the interpreter was moved away by an upgrade), no command would ever
+        run again: it runs without one, which matters only if this node is killed, and the log says so."""
+        if self._guard is None:
+            return
+        try:
+            self._guard.start()
+        except (OSError, ValueError) as error:
+            if lack_of(error, starting=True) is not None:
+                raise
+            emit("commands.unguarded", error=str(error))
 
     async def _end(self, process: Process) -> None:
         """Ask the group to go; when the time is up, or on a second cancel, it is killed."""
