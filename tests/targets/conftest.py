@@ -35,6 +35,7 @@ BOTH_LOOPS = {
     "test_exchange.py",
     "test_exhaustion.py",
     "test_certificates.py",
+    "test_group_guard.py",
 }
 
 
