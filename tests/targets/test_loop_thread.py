@@ -104,14 +104,19 @@ async def leave_in_a_task() -> None:
 @pytest.mark.parametrize("ends", [stop_loop, leave_in_a_callback, leave_in_a_task])
 def test_who_stops_the_loop_stops_nobody(ends: Callable[[], Awaitable[None]], uses_uvloop: bool):
     async def carry_out() -> list[object]:
+        later = asyncio.Event()  # only of the other loop
+
+        async def come_later() -> str:
+            later.set()
+            return "came later"
+
         async with LoopThread("other") as other:
-            waiting = send(other, lambda: asyncio.sleep(0.01, "waited"))
+            waiting = send(other, later.wait)
             ending = send(other, ends)
-            found = [await answer(ending), await answer(waiting)]
-            return [*found, await answer(send(other, lambda: asyncio.sleep(0, "came later")))]
+            return [await answer(ending), await answer(send(other, come_later)), await answer(waiting)]
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop if uses_uvloop else None) as runner:
-        assert runner.run(carry_out()) == [None, "waited", "came later"]
+        assert runner.run(carry_out()) == [None, "came later", True]
 
 
 async def test_it_runs_there_and_answers_here(other: LoopThread):
