@@ -350,5 +350,5 @@ async def test_a_database_that_is_away_is_said_in_a_page(site, app, monkeypatch)
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert page.headers["retry-after"] == "1"
     assert "The database can't be reached" in html.unescape(page.text)
-    assert '<meta http-equiv="refresh" content="5">' in page.text
+    assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in page.text
     assert (await site.get("/v1/jobs")).headers["content-type"] == "application/problem+json"

@@ -21,7 +21,7 @@ async def quick_search_and_keys(scene: Scene, company: Company) -> None:
     for letter in await scene.page.locator("nav.tabs a").evaluate_all(
         "(all) => all.map((one) => [one.dataset.key, one.href])"
     ):
-        await scene.go("/operations")  # which has no key
+        await scene.go("/jobs" if letter[1].endswith("/nodes") else "/nodes")
         await scene.page.keyboard.press("g")
         await scene.page.keyboard.press(letter[0])
         await scene.page.wait_for_url(letter[1])
