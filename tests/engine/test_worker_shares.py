@@ -243,6 +243,18 @@ class Work:
             await self.store.run_job(1, job_id, params={"until": str(over)})
         await self.store.notify("due")
 
+    async def brief_job(self, over: Path) -> int:
+        """One whose calls have ended at once, 40 times."""
+        over.touch()
+        job_id = await self.job("wait", 3600)
+        await self.call(job_id, over, 40)
+
+        async def known() -> bool:
+            return len(await self.runs(job_id, "DONE")) == 40
+
+        await until(known, "it is known to be brief")
+        return job_id
+
     async def runs(self, job_id: int, status: RunStatus) -> list[Any]:
         return list((await self.store.list_runs(1, RunFilter(job_id=job_id, status=status, limit=100))).items)
 
@@ -305,16 +317,9 @@ async def test_slow_functions_of_one_job_make_no_other_late(url: str, tmp_path: 
 
 async def test_a_brief_function_that_hangs_takes_no_more_than_its_share(url: str, tmp_path: Path):
     over = tmp_path / "over"
-    over.touch()
     async with working(url, tmp_path) as work:
         try:
-            brief = await work.job("wait", 3600)
-            await work.call(brief, over, 40)
-
-            async def known() -> bool:
-                return len(await work.runs(brief, "DONE")) == 40
-
-            await until(known, "it is known to be brief")
+            brief = await work.brief_job(over)
             over.unlink()
             await work.call(brief, over)
             await until(lambda: not work.functions.is_brief(FunctionTarget(function="shared_work:wait")), "it hangs")
@@ -338,16 +343,9 @@ async def test_a_brief_function_that_hangs_takes_no_more_than_its_share(url: str
 async def test_calls_of_a_brief_function_that_all_hang_at_once_leave_a_worker(url: str, tmp_path: Path):
     """They are known to be brief when they begin, and none of them hangs yet: the pool keeps them from the last one."""
     over = tmp_path / "over"
-    over.touch()
     async with working(url, tmp_path) as work:
         try:
-            brief = await work.job("wait", 3600)
-            await work.call(brief, over, 40)
-
-            async def known() -> bool:
-                return len(await work.runs(brief, "DONE")) == 40
-
-            await until(known, "it is known to be brief")
+            brief = await work.brief_job(over)
             over.unlink()
             await work.call(brief, over, 12)
             await work.starts_on_time()
